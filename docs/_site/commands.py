@@ -161,3 +161,7 @@ def _plain(text: str) -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(page(), encoding="utf-8")
+
+    from tables import write
+
+    write()

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.parameter_examples import DECLARED_EVENTS
 from tacit.accounting import account, bound_of
 from tacit.accounting import events as e
 from tacit.guarantees import Concentrated, Pure, convert
@@ -179,9 +180,26 @@ def test_answers_crowds_and_coins(kind: str, epsilon: float, times: int, delta: 
         assert found.high <= known * (1 + SLACK) + SLACK + (width if times > 1 else 0.0)
 
 
+@pytest.mark.parametrize("event", DECLARED_EVENTS, ids=lambda event: event.kind)
+@pytest.mark.parametrize("times", [1, 3, 20])
+def test_a_declared_event_costs_at_most_what_it_states(event: e.SimpleEvent, times: int) -> None:
+    """At many deltas, against anything with the same (epsilon, delta)."""
+    stated = event.approximate()
+    assert stated is not None
+    coarser = e.ApproximateEvent(epsilon=stated[0], delta=stated[1])
+    for delta in (1e-2, 1e-3, 2 * times * stated[1] or 1e-6):
+        found = account([repeated(event, times)], delta=delta).epsilon
+        known = account([repeated(coarser, times)], delta=delta).epsilon.high
+        assert found.high <= known * (1 + 1e-3) + SLACK
+
+
 def test_every_kind_of_event_is_compared() -> None:
-    """What is added later must come here too; a Skellam event has no coarser one, samples are tried above."""
+    """A class that declares an example is compared above; a Skellam event has no coarser one, samples are tried above.
+
+    What is added to the others later must come here too.
+    """
     kinds = {k for kind in KINDS for k in (described(kind, 0.5)[0].kind, "pure")}
+    kinds |= {event.kind for event in DECLARED_EVENTS}
     kinds |= {replaced(kind, 0.5)[0].kind for kind in REPLACED} | {
         "concentrated",
         "skellam",

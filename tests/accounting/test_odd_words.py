@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tacit.accounting import codec, events
-from tacit.accounting.codec import WORDS, describe, parse
+from tacit.accounting.codec import _WHOLE, WORDS, describe, parse
 from tacit.accounting.events.base import DEEPEST
 from tacit.cli import main
 from tacit.errors import InvalidParameter, TacitError
@@ -78,7 +78,7 @@ def test_words_of_any_shape() -> None:
 def test_tables_of_any_values() -> None:
     for word, entry in WORDS.items():
         names = [n for n in (*entry.values, "times") if (word, n) != ("dp_sgd", "steps")]
-        good: dict[str, Any] = {n: 2 if n in COUNTS else 0.5 for n in names}
+        good: dict[str, Any] = {n: 2 if n in (*COUNTS, *_WHOLE) else 0.5 for n in names}
         if "subset" in names:
             good["subset"] = 1  # below the number of categories
         assert isinstance(describe(word, good).make(None), events.Event)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from support.parameter_examples import DECLARED_EVENTS
 from tacit.accounting import account
 from tacit.accounting import events as ev
 from tacit.accounting.codec import _KINDS, to_record
@@ -317,6 +318,7 @@ KINDS: list[tuple[ev.Event, float, str]] = [
     (ev.SkellamEvent(noise_variance=9.0, sensitivity=2), 1e-4, "replace-one"),
     (ev.StaircaseEvent(epsilon=0.6, gamma=0.3), 1e-3, "add-or-remove"),
     (ev.TabulatedEvent(p=(0.7, 0.1, 0.2), q=(0.3, 0.5, 0.2)), 1e-3, "add-or-remove"),
+    *((event, 1e-3, "replace-one") for event in DECLARED_EVENTS),
 ]  # fmt: skip
 
 

@@ -13,6 +13,7 @@ import pytest
 
 import tacit
 from curator import chain
+from support.parameter_examples import DECLARED_EVENTS
 from tacit.accounting import account
 from tacit.accounting import events as ev
 from tacit.accounting.codec import to_record
@@ -71,6 +72,7 @@ PLANS: list[tuple[list[ev.Event], float, Neighbours]] = [
         1e-6,
         REPLACED,
     ),
+    *((times(event, 3), 1e-3, ADDED) for event in DECLARED_EVENTS),
 ]
 
 

@@ -1,7 +1,8 @@
 """Every mechanism's claim has a test from the definition, and every theorem a test of its statement.
 
 Both are registers: a class with a `bound` or a theorem that is not here fails, and so does a test that is gone.
-Theorems are named by the test itself, or in statements.toml.
+A test says itself whose claim it tests (`@pytest.mark.claim("Laplace")`), or `CLAIMS` does. Theorems are named by the
+test itself, or in statements.toml.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import inspect
 import pkgutil
 import re
 import tomllib
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -24,6 +26,19 @@ from tacit.mechanisms import Mechanism
 TESTS = Path(__file__).parents[1]
 THEORY = TESTS.parent / "docs" / "theory"
 STATEMENTS: dict[str, str] = tomllib.loads((Path(__file__).parent / "statements.toml").read_text("utf-8"))
+
+
+def marked_claims() -> Iterator[tuple[str, str]]:
+    """The classes that tests are marked with, and the tests."""
+    for path in sorted((TESTS / "mechanisms").glob("test_*.py")):
+        if "mark.claim(" not in (text := path.read_text("utf-8")):
+            continue
+        for node in ast.walk(ast.parse(text)):
+            for mark in node.decorator_list if isinstance(node, ast.FunctionDef) else ():
+                if isinstance(mark, ast.Call) and ast.unparse(mark.func) == "pytest.mark.claim":
+                    for name in mark.args:
+                        yield str(ast.literal_eval(name)), f"{path.relative_to(TESTS)}::{node.name}"
+
 
 CLAIMS = {
     "CumulativeGaussian": "mechanisms/test_cumulative.py::test_gaussian_moves_by_its_sensitivity",
@@ -65,6 +80,9 @@ CLAIMS = {
     "SparseHistogram": "mechanisms/test_sparse.py::test_which_cells_are_released_has_the_law_of_dense_noise",
     "TruncatedGeometric": "mechanisms/test_claims.py::test_truncated_geometric",
 }  # fmt: skip
+
+
+CLAIMS |= dict(marked_claims())
 
 
 def with_a_bound() -> set[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import re
 import sys
 from pathlib import Path
@@ -340,6 +341,33 @@ def test_known_limits_are_what_everybody_must_know() -> None:
     """A limit of one feature stands on the page of that feature, so that this page is read."""
     lines = [line for line in page(DOCS / "known-limits.md").splitlines() if line.strip()]
     assert len(lines) <= 40, f"{len(lines)} lines"
+
+
+# --- rows that classes and pages declare ---------------------------------------------------------------
+@pytest.mark.parametrize("name", ["glossary.md", "mechanisms.md", "theory/README.md"])
+def test_declared_rows_stand_in_their_tables(name: str) -> None:
+    made = made_by("tables").PAGES[DOCS / name]
+    assert page(DOCS / name) == made(page(DOCS / name)), "run: python docs/_site/commands.py"
+
+
+def test_a_declared_row_is_added_once_and_renewed() -> None:
+    with_row = made_by("tables").with_row
+    text = "| a | b |\n|---|---|\n| `x` | old |\n\nAfter.\n"
+    renewed = with_row(text, first="`x`", row="| `x` | new |", after="|---|---|")
+    assert renewed == text.replace("old", "new")
+    added = with_row(text, first="`y`", row="| `y` | 1 |", after="|---|---|")
+    assert added == text.replace("| old |\n", "| old |\n| `y` | 1 |\n")
+    assert with_row(added, first="`y`", row="| `y` | 1 |", after="|---|---|") == added
+
+
+def test_every_mechanism_stands_in_the_table() -> None:
+    import tacit.mechanisms as room
+
+    text = page(DOCS / "mechanisms.md")
+    rows = set(re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| (`[^|]*) \|", text, re.M))))
+    kinds = [kind for name in room.__all__ if inspect.isclass(kind := getattr(room, name))]
+    made = {k.__name__ for k in kinds if issubclass(k, room.Mechanism) and not inspect.isabstract(k)}
+    assert made - rows <= {"RangeTree", "ShapedTables"}, "tables have a paragraph of their own below"
 
 
 # --- the glossary --------------------------------------------------------------------------------------

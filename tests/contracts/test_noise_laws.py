@@ -76,7 +76,9 @@ def source() -> SeededSource:
 
 # --- laws on the integers -----------------------------------------------------------------------------------
 DISCRETE: dict[str, DiscreteDistribution] = {
-    name: cls(**NOISE[name]) for name, cls in found(DiscreteDistribution).items() if name in NOISE
+    name: cls(**NOISE.get(name, cls.example))
+    for name, cls in found(DiscreteDistribution).items()
+    if name in NOISE or cls.example
 }
 COMPUTABLE = ComputableDistribution(cumulative_ball=lambda k: 1 - ball(2) ** -(k + 1))
 

@@ -14,6 +14,7 @@ import pytest
 import tacit
 import tacit.accounting as accounting
 import tacit.guarantees as guarantees
+from support.parameter_examples import DECLARED_EVENTS
 from tacit.accounting import codec, events
 from tacit.accounting import codec as text
 from tacit.errors import InvalidParameter, TacitError
@@ -168,6 +169,7 @@ CALLS: list[Call] = [
     call(codec.dumps, NOISE),
     call(codec.to_record, NOISE),
     call(codec.from_record, codec.to_record(NOISE)),
+    *(call(type(event), **event.parameters) for event in DECLARED_EVENTS),
 ]  # fmt: skip
 
 

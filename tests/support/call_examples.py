@@ -17,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import ArrayLike
 
 import tacit
-from support.parameter_examples import MECHANISMS
+from support.parameter_examples import MECHANISMS, declared
 from tacit.accounting import filters
 from tacit.curator import Curator, Price, make_plan, price
 from tacit.ledger import Ledger, Request, export
@@ -272,5 +272,6 @@ NAMED: dict[str, dict[str, Any]] = {
             "TruncatedGeometric",
         )
     },
+    **{f"{name}.for_target": given for name, given in declared(tacit.mechanisms, "target_example").items()},
 }  # fmt: skip
 """Mechanisms and laws by another name."""

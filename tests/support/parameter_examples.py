@@ -1,6 +1,7 @@
 """One right call for everything public that takes parameters, and what is not called because only tacit makes it.
 
-A new class or function in a public room must be named here: the contract test finds out.
+A new mechanism or event declares its `example` itself; any other class or function in a public room must be named
+here: the contract test finds out.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+import tacit.mechanisms
 from tacit.accounting import events
 from tacit.guarantees import Approximate, Concentrated, GaussianDP, Pure, Rows
 from tacit.mechanisms import (
@@ -287,3 +289,17 @@ CURATOR: dict[str, dict[str, Any]] = {
     "query": {"statistic": count(), "name": "n", "weight": 1, "interval": 0.9, "rows": 10, "epsilon": 1},
     "price": {"epsilon": 0.5, "delta": 1e-6},
 }
+
+
+def declared(room: Any, attribute: str = "example") -> dict[str, dict[str, Any]]:
+    """What the classes of a room declare of themselves."""
+    found = {name: getattr(getattr(room, name), attribute, None) for name in room.__all__}
+    return {name: dict(given) for name, given in found.items() if given}
+
+
+DECLARED_EVENTS: list[events.SimpleEvent] = [
+    getattr(events, name)(**given) for name, given in declared(events).items()
+]
+"""One event of each class that declares an example: the tests of all events take them in."""
+EVENTS |= declared(events)
+MECHANISMS |= declared(tacit.mechanisms)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from functools import partial
 from typing import Any
 
@@ -21,31 +21,9 @@ from tacit.guarantees.arguments import instance
 VERSION = 1
 
 _KINDS: dict[str, type[Event]] = {
-    cls.kind: cls
-    for cls in (
-        known.ApproximateEvent,
-        known.BalancedResponseEvent,
-        known.ComposedEvent,
-        known.ConcentratedEvent,
-        known.DiscreteGaussianEvent,
-        known.DiscreteGaussianVectorEvent,
-        known.DiscreteLaplaceEvent,
-        known.ExponentialEvent,
-        known.GaussianEvent,
-        known.LaplaceEvent,
-        known.MixedEvent,
-        known.PermuteAndFlipEvent,
-        known.PoissonSampledEvent,
-        known.PureEvent,
-        known.RandomizedResponseEvent,
-        known.RepeatedEvent,
-        known.ShuffledEvent,
-        known.SkellamEvent,
-        known.StaircaseEvent,
-        known.TabulatedEvent,
-        known.SampledWithoutReplacementEvent,
-    )
+    cls.kind: cls for cls in (getattr(known, name) for name in known.__all__) if hasattr(cls, "kind")
 }
+"""What `tacit.accounting.events` exports, and nothing else: a class of somebody's own is never made from a record."""
 
 
 def to_record(event: Event) -> dict[str, Any]:
@@ -144,6 +122,7 @@ class _Word:
     optional: tuple[str, ...] = ()
     meaning: str = ""
     note: Callable[..., str] | None = None
+    sought: bool = True
 
     @property
     def values(self) -> tuple[str, ...]:
@@ -202,33 +181,22 @@ def _hadamard_response(*, epsilon: float) -> Event:
     return e.BalancedResponseEvent(epsilon=epsilon, outcomes=4, supporting=2, shared=1)
 
 
-WORDS: dict[str, _Word] = {
-    "approximate": _Word(
-        make=e.ApproximateEvent,
-        noise="epsilon",
-        other=("delta",),
-        meaning="anything with this (epsilon, delta)",
-    ),
-    "concentrated": _Word(make=e.ConcentratedEvent, noise="rho", meaning="anything with this rho (zCDP)"),
+def _word(event: type[Event]) -> _Word:
+    """The word of an event that says itself what its values are: the noise first, those with a default last."""
+    noise, *others = [f for f in fields(event) if f.init]
+    return _Word(
+        make=event,
+        noise=noise.name,
+        other=tuple(f.name for f in others if f.default is MISSING),
+        optional=tuple(f.name for f in others if f.default is not MISSING),
+        meaning=event.meaning,
+        sought=event.sought,
+    )
+
+
+_OWN = {kind: _word(event) for kind, event in _KINDS.items() if event.meaning}
+_COMBINED = {
     **{f"correlated_{name}": _correlated(name) for name in NAMED},
-    "discrete_gaussian": _Word(
-        make=e.DiscreteGaussianEvent,
-        noise="noise_multiplier",
-        optional=("sensitivity",),
-        meaning="Gaussian noise on integers",
-    ),
-    "discrete_gaussian_vector": _Word(
-        make=e.DiscreteGaussianVectorEvent,
-        noise="noise_std",
-        other=("squared_sensitivity", "coordinates"),
-        meaning="Gaussian noise on several integers",
-    ),
-    "discrete_laplace": _Word(
-        make=e.DiscreteLaplaceEvent,
-        noise="epsilon",
-        optional=("sensitivity",),
-        meaning="Laplace noise on integers (geometric)",
-    ),
     "dp_sgd": _Word(
         make=_training_event,
         noise="noise_multiplier",
@@ -237,27 +205,9 @@ WORDS: dict[str, _Word] = {
         meaning="a training run with Poisson-sampled batches; epochs or steps",
         note=_training_note,
     ),
-    "exponential": _Word(make=e.ExponentialEvent, noise="epsilon", meaning="the exponential mechanism"),
-    "gaussian": _Word(make=e.GaussianEvent, noise="noise_multiplier", meaning="Gaussian noise"),
     "hadamard_response": _Word(
         make=_hadamard_response, noise="epsilon", meaning="one of many answers, sent in few bits"
     ),
-    "laplace": _Word(make=e.LaplaceEvent, noise="epsilon", meaning="Laplace noise"),
-    "permute_and_flip": _Word(make=e.PermuteAndFlipEvent, noise="epsilon", meaning="permute-and-flip"),
-    "pure": _Word(make=e.PureEvent, noise="epsilon", meaning="anything with this epsilon"),
-    "randomized_response": _Word(
-        make=e.RandomizedResponseEvent,
-        noise="epsilon",
-        optional=("categories",),
-        meaning="one of several answers",
-    ),
-    "skellam": _Word(
-        make=e.SkellamEvent,
-        noise="noise_variance",
-        optional=("sensitivity",),
-        meaning="Skellam noise on integers",
-    ),
-    "staircase": _Word(make=e.StaircaseEvent, noise="epsilon", other=("gamma",), meaning="staircase noise"),
     "subset_selection": _Word(
         make=_subset_selection,
         noise="epsilon",
@@ -265,6 +215,7 @@ WORDS: dict[str, _Word] = {
         meaning="a set of answers, the true one among them or not",
     ),
 }
+WORDS: dict[str, _Word] = dict(sorted({**_OWN, **_COMBINED}.items()))
 _SAMPLERS: dict[str, Callable[..., SimpleEvent]] = {
     "shuffled_": e.ShuffledEvent,
     "subsampled_": e.PoissonSampledEvent,
@@ -274,8 +225,9 @@ _SAMPLED_BY = {"shuffled_": "people", "subsampled_": "sampling_rate", "without_r
 _UNSAMPLED = ("dp_sgd", *(f"correlated_{name}" for name in NAMED))
 """Words that say themselves how they sample."""
 _WHOLE = (
-    "bands", "batch_size", "categories", "coordinates", "participations", "people", "records", "sensitivity",
-    "separation", "squared_sensitivity", "steps", "subset", "times",
+    "bands", "batch_size", "categories", "participations", "people", "records", "separation", "steps", "subset",
+    "times",
+    *(f.name for event in _KINDS.values() for f in fields(event) if f.init and f.type in (int, "int")),
 )  # fmt: skip
 _MORE_NOISE = {
     "noise_multiplier": True,
@@ -376,7 +328,7 @@ def describe(word: str, values: Mapping[str, Any]) -> DescribedEvent:
             parameter=open_[-1], value=None, must="be given", hint="calibrate finds one value at a time"
         )
     free = open_[0] if open_ else None
-    if free is not None and free not in _MORE_NOISE:
+    if free is not None and (free not in _MORE_NOISE or (free == entry.noise and not entry.sought)):
         raise InvalidParameter(
             parameter=free,
             value="?",

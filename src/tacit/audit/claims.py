@@ -19,7 +19,23 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from tacit.audit.composition import BITS, FAR, TooLong, composed, epsilon_at, on_grid
-from tacit.audit.curves import Curve, Unconfirmed, both_orders, exact, local_epsilon
+from tacit.audit.curves import (
+    FIELDS,
+    POINTS,
+    PURE,
+    WHOLE,
+    Curve,
+    Range,
+    Unconfirmed,
+    at_least_zero,
+    below_one,
+    both_orders,
+    exact,
+    local_epsilon,
+    number,
+    share,
+    some_text,
+)
 from tacit.exact.balls import precision
 from tacit.exact.rounding import up
 
@@ -34,85 +50,12 @@ if TYPE_CHECKING:
 
 DEEPEST = 40
 VERSION = 1
-WHOLE = Fraction(1, 10**9)
-"""By how much stated probabilities may miss their sum."""
-
-Range = Callable[[Any], bool]
 
 
 class Malformed(Exception):
     """What is stated is nothing that a release could have been given."""
 
 
-def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _positive(value: Any) -> bool:
-    return _number(value) and value > 0
-
-
-def _at_least_zero(value: Any) -> bool:
-    return _number(value) and value >= 0
-
-
-def _share(value: Any) -> bool:
-    return _number(value) and 0 <= value <= 1
-
-
-def _below_one(value: Any) -> bool:
-    return _number(value) and 0 <= value < 1
-
-
-def _count(least: int) -> Range:
-    return lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= least
-
-
-def _text(value: Any) -> bool:
-    return isinstance(value, str) and bool(value)
-
-
-def _shares(value: Any) -> bool:
-    return isinstance(value, list | tuple) and bool(value) and all(map(_share, value))
-
-
-def _law(value: Any) -> bool:
-    return _shares(value) and abs(sum(map(Fraction, value), Fraction(0)) - 1) <= WHOLE
-
-
-_EPSILON: dict[str, Range] = {"epsilon": _positive}
-_FIELDS: dict[str, dict[str, Range]] = {
-    "approximate": {"epsilon": _at_least_zero, "delta": _below_one},
-    "balanced_response": {
-        "epsilon": _positive,
-        "outcomes": _count(2),
-        "supporting": _count(1),
-        "shared": _count(0),
-    },
-    "concentrated": {"rho": _positive},
-    "discrete_gaussian": {"noise_multiplier": _positive, "sensitivity": _count(1)},
-    "discrete_gaussian_vector": {
-        "noise_std": _positive,
-        "squared_sensitivity": _count(1),
-        "coordinates": _count(1),
-    },
-    "discrete_laplace": {"epsilon": _positive, "sensitivity": _count(1)},
-    "exponential": _EPSILON,
-    "gaussian": {"noise_multiplier": _positive},
-    "laplace": _EPSILON,
-    "permute_and_flip": _EPSILON,
-    "pure": _EPSILON,
-    "randomized_response": {"epsilon": _positive, "categories": _count(2)},
-    "skellam": {"noise_variance": _positive, "sensitivity": _count(1)},
-    "staircase": {"epsilon": _positive, "gamma": _share},
-    "tabulated": {"p": _law, "q": _law},
-    "poisson_sampled": {"sampling_rate": _share},
-    "shuffled": {"people": _count(1)},
-    "without_replacement": {"sampling_rate": _share},
-    "mixed": {"weights": _shares},
-    "repeated": {"times": _count(1)},
-    "composed": {},
-}
 _ONE_INSIDE = ("poisson_sampled", "shuffled", "without_replacement", "repeated")
 _SEVERAL_INSIDE = ("mixed", "composed")
 
@@ -136,12 +79,12 @@ def _check(event: Any, depth: int) -> None:
     if depth > DEEPEST:
         raise Malformed("its events are nested too deep")
     kind = event.get("kind") if isinstance(event, Mapping) else None
-    if not isinstance(kind, str) or kind not in _FIELDS:
+    if not isinstance(kind, str) or kind not in FIELDS:
         raise Unconfirmed(f"no formula for an event of kind {kind!r}")
     inside = {"event"} if kind in _ONE_INSIDE else {"events"} if kind in _SEVERAL_INSIDE else set()
-    if set(event) != {"kind", *_FIELDS[kind], *inside}:
+    if set(event) != {"kind", *FIELDS[kind], *inside}:
         raise Malformed(f"an event of kind {kind!r} has other fields than its own")
-    for name, within in _FIELDS[kind].items():
+    for name, within in FIELDS[kind].items():
         if not within(event[name]):
             raise Malformed(f"{name} of an event of kind {kind!r} lies outside of its range")
     members: Sequence[Any] = [event["event"]] if "event" in inside else event.get("events", [])
@@ -165,19 +108,19 @@ def _mixture(weights: Sequence[Any], members: Sequence[Any]) -> bool:
 
 
 _BOUNDS: dict[str, dict[str, Range]] = {
-    "pure": {"epsilon": _at_least_zero},
-    "approximate": {"epsilon": _at_least_zero, "delta": _below_one},
-    "concentrated": {"rho": _at_least_zero},
-    "gaussian": {"mu": _at_least_zero},
+    "pure": {"epsilon": at_least_zero},
+    "approximate": {"epsilon": at_least_zero, "delta": below_one},
+    "concentrated": {"rho": at_least_zero},
+    "gaussian": {"mu": at_least_zero},
 }
 _CONDITIONS: dict[str, dict[str, Range]] = {
     "always": {},
     "bounded-adversary": {
-        "assumption": _text,
-        "advantage": _share,
+        "assumption": some_text,
+        "advantage": share,
         "definition": ("ind", "sim").__contains__,
     },
-    "random-data": {"gamma": _share},
+    "random-data": {"gamma": share},
 }
 
 
@@ -196,9 +139,9 @@ def checked_bound(guarantee: Mapping[str, Any]) -> Mapping[str, Any]:
     if kind == "renyi":
         orders, epsilons = bound["orders"], bound["epsilons"]
         above = isinstance(orders, list | tuple) and all(
-            o == math.inf or (_number(o) and o > 1) for o in orders
+            o == math.inf or (number(o) and o > 1) for o in orders
         )
-        if not above or not orders or len(orders) != len(epsilons) or not all(map(_at_least_zero, epsilons)):
+        if not above or not orders or len(orders) != len(epsilons) or not all(map(at_least_zero, epsilons)):
             raise Malformed("its orders and divergences are no such numbers")
     elif kind not in _BOUNDS:
         raise Unconfirmed(f"no formula for a bound of kind {kind!r}")
@@ -358,7 +301,7 @@ def _pure(event: Mapping[str, Any], neighbours: str) -> Fraction | None:
         if any(p <= 0 or q <= 0 for p, q in rows):
             return None
         return _fraction(exact(max(max(p / q, q / p) for p, q in rows)).log())
-    return Fraction(event["epsilon"]) if "epsilon" in event else None
+    return Fraction(event["epsilon"]) if event["kind"] in PURE else None
 
 
 def _rho(event: Mapping[str, Any], neighbours: str) -> Fraction | None:
@@ -473,12 +416,12 @@ def _smallest(counts: Counter[str], neighbours: str) -> Fraction | None:
 
 
 def _stated_epsilon(event: Mapping[str, Any], neighbours: str) -> Fraction | None:
-    return Fraction(event["epsilon"]) if event["kind"] == "approximate" else _pure(event, neighbours)
+    return Fraction(event["epsilon"]) if event["kind"] in POINTS else _pure(event, neighbours)
 
 
 def _stated_delta(event: Mapping[str, Any], neighbours: str) -> Fraction | None:
-    if event["kind"] == "approximate":
-        return Fraction(event["delta"])
+    if event["kind"] in POINTS:
+        return _fraction(POINTS[event["kind"]](event))
     return None if _pure(event, neighbours) is None else Fraction(0)
 
 

@@ -37,6 +37,86 @@ def exact(value: int | float | str | Fraction) -> arb:
     return arb(fmpq(given.numerator, given.denominator))
 
 
+# What may stand in an event: its fields and their ranges, told beside the formula of its curve.
+
+WHOLE = Fraction(1, 10**9)
+"""By how much stated probabilities may miss their sum."""
+Range: TypeAlias = Callable[[Any], bool]
+FIELDS: dict[str, dict[str, Range]] = {}
+"""The fields of every kind of event, each with its range."""
+PURE: set[str] = set()
+"""Kinds that are pure, with the epsilon that they state."""
+POINTS: dict[str, Callable[[Mapping[str, Any]], arb]] = {}
+"""Kinds that are (epsilon, delta) with the epsilon that they state, and their delta."""
+_SYMMETRIC: dict[str, Callable[[Mapping[str, Any]], Curve]] = {}
+
+
+def formula(
+    kind: str,
+    *,
+    pure: bool = False,
+    delta: Callable[[Mapping[str, Any]], arb] | None = None,
+    fields: Mapping[str, Range],
+) -> Callable[[Callable[[Mapping[str, Any]], Curve]], Callable[[Mapping[str, Any]], Curve]]:
+    """Below it stands the curve of this kind of event, the same in both orders of neighbours."""
+    FIELDS[kind] = dict(fields)
+    if pure:
+        PURE.add(kind)
+    if delta is not None:
+        POINTS[kind] = delta
+
+    def kept(curve: Callable[[Mapping[str, Any]], Curve]) -> Callable[[Mapping[str, Any]], Curve]:
+        _SYMMETRIC[kind] = curve
+        return curve
+
+    return kept
+
+
+def number(value: Any) -> bool:
+    """A finite number, and no flag."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def positive(value: Any) -> bool:
+    """Above 0."""
+    return number(value) and value > 0
+
+
+def at_least_zero(value: Any) -> bool:
+    """0 or above."""
+    return number(value) and value >= 0
+
+
+def share(value: Any) -> bool:
+    """Within [0, 1]."""
+    return number(value) and 0 <= value <= 1
+
+
+def below_one(value: Any) -> bool:
+    """Within [0, 1)."""
+    return number(value) and 0 <= value < 1
+
+
+def count(least: int) -> Range:
+    """A whole number, the least one or above."""
+    return lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def some_text(value: Any) -> bool:
+    """Text that is not empty."""
+    return isinstance(value, str) and bool(value)
+
+
+def shares(value: Any) -> bool:
+    """A list of shares."""
+    return isinstance(value, list | tuple) and bool(value) and all(map(share, value))
+
+
+def distribution(value: Any) -> bool:
+    """Shares whose sum is 1."""
+    return shares(value) and abs(sum(map(Fraction, value), Fraction(0)) - 1) <= WHOLE
+
+
 # Noise on integers whose probabilities are summed value by value: discrete Gaussian and Skellam noise.
 
 WIDEST = 200_000
@@ -74,6 +154,7 @@ def _integer_noise(weights: list[arb], beyond: arb, s: int) -> Curve:
     return h
 
 
+@formula("discrete_gaussian", fields={"noise_multiplier": positive, "sensitivity": count(1)})
 def discrete_gaussian(given: Mapping[str, Any]) -> Curve:
     """Weights e^{-k^2 / (2 noise_std^2)}."""
     s = int(given["sensitivity"])
@@ -88,6 +169,7 @@ def discrete_gaussian(given: Mapping[str, Any]) -> Curve:
     return _integer_noise(weights, weights[-1] * ratio / (1 - ratio), s)
 
 
+@formula("skellam", fields={"noise_variance": positive, "sensitivity": count(1)})
 def skellam(given: Mapping[str, Any]) -> Curve:
     """Weights I_k(variance), the difference of two Poisson counts."""
     s, variance = int(given["sensitivity"]), Fraction(given["noise_variance"])
@@ -181,13 +263,7 @@ def _binomial(trials: int, chance: arb) -> list[arb]:
 
 def local_epsilon(event: Mapping[str, Any]) -> Fraction | None:
     """The epsilon of one local answer, where its kind says that it is pure."""
-    return Fraction(event["epsilon"]) if event["kind"] in _PURE else None
-
-
-_PURE = {
-    "balanced_response", "discrete_laplace", "exponential", "laplace", "permute_and_flip", "pure",
-    "randomized_response", "staircase",
-}  # fmt: skip
+    return Fraction(event["epsilon"]) if event["kind"] in PURE else None
 
 
 def swapped(h: Curve) -> Curve:
@@ -239,6 +315,7 @@ def _within(epsilon: arb, inside: Curve) -> Curve:
     return h
 
 
+@formula("gaussian", fields={"noise_multiplier": positive})
 def _gaussian(given: Mapping[str, Any]) -> Curve:
     """Phi(mu/2 - x/mu) - e^x Phi(-mu/2 - x/mu)."""
     from flint import arb
@@ -252,18 +329,26 @@ def _gaussian(given: Mapping[str, Any]) -> Curve:
     return lambda x: tail(x / mu - mu / 2) - x.exp() * tail(x / mu + mu / 2)
 
 
+@formula("laplace", pure=True, fields={"epsilon": positive})
 def _laplace(given: Mapping[str, Any]) -> Curve:
     """1 - e^{(x - epsilon)/2} within [-epsilon, epsilon]."""
     epsilon = exact(given["epsilon"])
     return _within(epsilon, lambda x: 1 - ((x - epsilon) / 2).exp())
 
 
+@formula("permute_and_flip", pure=True, fields={"epsilon": positive})
+@formula("pure", pure=True, fields={"epsilon": positive})
 def _pure(given: Mapping[str, Any]) -> Curve:
     """Randomised response: (e^epsilon - e^x) / (1 + e^epsilon)."""
     epsilon = exact(given["epsilon"])
     return _within(epsilon, lambda x: (epsilon.exp() - x.exp()) / (1 + epsilon.exp()))
 
 
+@formula(
+    "approximate",
+    delta=lambda given: exact(given["delta"]),
+    fields={"epsilon": at_least_zero, "delta": below_one},
+)
 def _approximate(given: Mapping[str, Any]) -> Curve:
     """delta + (1 - delta) of randomised response; below -epsilon what Q never gives adds: 1 - (1 - delta) e^x."""
     epsilon, delta = exact(given["epsilon"]), exact(given["delta"])
@@ -278,6 +363,7 @@ def _approximate(given: Mapping[str, Any]) -> Curve:
     return h
 
 
+@formula("randomized_response", pure=True, fields={"epsilon": positive, "categories": count(2)})
 def _randomised_response(given: Mapping[str, Any]) -> Curve:
     """Outcomes (p, q), (q, p) and categories - 2 times (q, q), with p = e^epsilon q."""
     epsilon, others = exact(given["epsilon"]), int(given["categories"]) - 2
@@ -290,6 +376,11 @@ def _randomised_response(given: Mapping[str, Any]) -> Curve:
     return _within(epsilon, inside)
 
 
+@formula(
+    "balanced_response",
+    pure=True,
+    fields={"epsilon": positive, "outcomes": count(2), "supporting": count(1), "shared": count(0)},
+)
 def _balanced_response(given: Mapping[str, Any]) -> Curve:
     """Of K outcomes s have weight e^epsilon and the others 1; s - m of them change their weight, each way."""
     epsilon = exact(given["epsilon"])
@@ -304,6 +395,7 @@ def _balanced_response(given: Mapping[str, Any]) -> Curve:
     return _within(epsilon, inside)
 
 
+@formula("staircase", pure=True, fields={"epsilon": positive, "gamma": share})
 def _staircase(given: Mapping[str, Any]) -> Curve:
     """Density a e^{-k epsilon} on [k, k + gamma) and a e^{-(k+1) epsilon} on [k + gamma, k + 1), k = 0, 1, ..., both
     sides, against itself moved by 1: the loss is epsilon on the near half line, -epsilon on the far one; between them
@@ -323,6 +415,7 @@ def _staircase(given: Mapping[str, Any]) -> Curve:
     return _within(epsilon, inside)
 
 
+@formula("exponential", pure=True, fields={"epsilon": positive})
 def _exponential(given: Mapping[str, Any]) -> Curve:
     """(1 - e^{(x - epsilon)/2})^2 / (1 - e^{-epsilon}): the worst pair whose losses range over epsilon."""
     epsilon = exact(given["epsilon"])
@@ -334,6 +427,7 @@ def _exponential(given: Mapping[str, Any]) -> Curve:
     return _within(epsilon, inside)
 
 
+@formula("concentrated", fields={"rho": positive})
 def _concentrated(given: Mapping[str, Any]) -> Curve:
     """The least over orders a of e^{(a-1)(a rho - x)} (1 - 1/a)^a / (a - 1); every order is a bound."""
     rho = exact(given["rho"])
@@ -363,6 +457,7 @@ def _concentrated(given: Mapping[str, Any]) -> Curve:
     return h
 
 
+@formula("discrete_laplace", pure=True, fields={"epsilon": positive, "sensitivity": count(1)})
 def _discrete_laplace(given: Mapping[str, Any]) -> Curve:
     """Pr ~ r^|k|, r = e^{-epsilon/s}, moved by s: the best S is {k >= k0}, k0 just above (x s/epsilon + s) / 2."""
     s, epsilon = int(given["sensitivity"]), exact(given["epsilon"])
@@ -437,23 +532,6 @@ def _moves(square: int, coordinates: int) -> list[tuple[int, ...]] | None:
         if not grown and (rest == 0 or len(move) == coordinates):
             found.append(move)
     return found if len(found) <= MOST_MOVES else None
-
-
-_SYMMETRIC: dict[str, Callable[[Mapping[str, Any]], Curve]] = {
-    "approximate": _approximate,
-    "balanced_response": _balanced_response,
-    "concentrated": _concentrated,
-    "discrete_gaussian": discrete_gaussian,
-    "discrete_laplace": _discrete_laplace,
-    "exponential": _exponential,
-    "gaussian": _gaussian,
-    "laplace": _laplace,
-    "permute_and_flip": _pure,
-    "pure": _pure,
-    "randomized_response": _randomised_response,
-    "skellam": skellam,
-    "staircase": _staircase,
-}
 
 
 def _tabulated(given: Mapping[str, Any], neighbours: str) -> tuple[Curve, Curve]:
@@ -558,4 +636,18 @@ _INSIDE: dict[str, Callable[[Mapping[str, Any], str, arb | None], tuple[Curve, C
     "poisson_sampled": _poisson,
     "repeated": _together,
     "without_replacement": _without_replacement,
+}
+FIELDS |= {
+    "discrete_gaussian_vector": {
+        "noise_std": positive,
+        "squared_sensitivity": count(1),
+        "coordinates": count(1),
+    },
+    "tabulated": {"p": distribution, "q": distribution},
+    "poisson_sampled": {"sampling_rate": share},
+    "shuffled": {"people": count(1)},
+    "without_replacement": {"sampling_rate": share},
+    "mixed": {"weights": shares},
+    "repeated": {"times": count(1)},
+    "composed": {},
 }

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -183,10 +184,18 @@ def one_value(values: npt.ArrayLike, mechanism: str) -> AnyArray:
 class Mechanism(ABC):
     """A randomised function of numbers, with a proved bound and errors in closed form.
 
-    Subclasses are frozen, keyword-only data classes, valid from birth.
+    Subclasses are frozen, keyword-only data classes, valid from birth. What a class declares of itself is used
+    wherever mechanisms are listed: `row` by the table on the page of mechanisms, the examples by the contract tests.
     """
 
     __slots__ = ()
+
+    row: ClassVar[tuple[str, ...]] = ()
+    """What it needs, its noise, its bound and its expected error, in a few words each."""
+    example: ClassVar[Mapping[str, Any]] = {}
+    """Parameters of one right call."""
+    target_example: ClassVar[Mapping[str, Any]] = {}
+    """Parameters of one right call of `for_target`."""
 
     @property
     @abstractmethod
@@ -298,7 +307,8 @@ def event_of(bound: Bound) -> Event:
 class AdditiveMechanism(Mechanism):
     """Integer noise, independent of the data, added to integers on a grid.
 
-    The noise has all the integers as its support, so the reachable outputs do not depend on the true value.
+    The noise has all the integers as its support, unless the class says otherwise: then the reachable outputs do not
+    depend on the true value.
     """
 
     __slots__ = ()

@@ -6,54 +6,9 @@ relation in use*: `noise_multiplier` is noise_std / l2_sensitivity, and the epsi
 l1_sensitivity / noise_scale.
 """
 
-from tacit.accounting.events.base import ComposedEvent, Event, RepeatedEvent, SimpleEvent, flatten
-from tacit.accounting.events.mechanisms import (
-    ApproximateEvent,
-    ConcentratedEvent,
-    DiscreteGaussianEvent,
-    DiscreteGaussianVectorEvent,
-    DiscreteLaplaceEvent,
-    ExponentialEvent,
-    GaussianEvent,
-    LaplaceEvent,
-    PermuteAndFlipEvent,
-    PureEvent,
-    RandomizedResponseEvent,
-    SkellamEvent,
-    StaircaseEvent,
-    TabulatedEvent,
-)
-from tacit.accounting.events.sampled import (
-    BalancedResponseEvent,
-    MixedEvent,
-    PoissonSampledEvent,
-    SampledWithoutReplacementEvent,
-    ShuffledEvent,
-)
+from tacit.accounting.events import base, mechanisms, sampled
+from tacit.accounting.events.base import *  # noqa: F403
+from tacit.accounting.events.mechanisms import *  # noqa: F403
+from tacit.accounting.events.sampled import *  # noqa: F403
 
-__all__ = [
-    "ApproximateEvent",
-    "BalancedResponseEvent",
-    "ComposedEvent",
-    "ConcentratedEvent",
-    "DiscreteGaussianEvent",
-    "DiscreteGaussianVectorEvent",
-    "DiscreteLaplaceEvent",
-    "Event",
-    "ExponentialEvent",
-    "GaussianEvent",
-    "LaplaceEvent",
-    "MixedEvent",
-    "PermuteAndFlipEvent",
-    "PoissonSampledEvent",
-    "PureEvent",
-    "RandomizedResponseEvent",
-    "RepeatedEvent",
-    "SampledWithoutReplacementEvent",
-    "ShuffledEvent",
-    "SimpleEvent",
-    "SkellamEvent",
-    "StaircaseEvent",
-    "TabulatedEvent",
-    "flatten",
-]
+__all__ = sorted([*base.__all__, *mechanisms.__all__, *sampled.__all__])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -17,15 +17,29 @@ from tacit.guarantees.running_sum import PURE, summed
 from tacit.guarantees.units import Neighbours
 from tacit.pld import Pair, Product
 
+__all__ = ["ComposedEvent", "Event", "RepeatedEvent", "SimpleEvent", "flatten"]
+
 DEEPEST = 24
 """How deep events may be nested, in memory and in records."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """What was run. `parts` flattens it into simple events with their multiplicities, in one place."""
+    """What was run. `parts` flattens it into simple events with their multiplicities, in one place.
+
+    A class that `tacit.accounting.events` exports is thereby known to records (`kind` and the fields), to the command
+    line (its kind is a word, if it has a `meaning`), to the glossary (`called`) and to the contract tests (`example`).
+    """
 
     kind: ClassVar[str]
+    meaning: ClassVar[str] = ""
+    """What the command line's help says of its word; the word's values are the fields, the noise first."""
+    sought: ClassVar[bool] = True
+    """Whether calibration may look for its noise: more of it never costs more."""
+    called: ClassVar[str] = ""
+    """The mechanism in the field's words, for the glossary."""
+    example: ClassVar[Mapping[str, Any]] = {}
+    """Parameters of one right call, whose runs, five of them, have an epsilon at delta = 1e-6."""
 
     @abstractmethod
     def parts(self) -> Iterator[tuple[SimpleEvent, int]]:

@@ -34,6 +34,23 @@ from tacit.pld import (
     StaircasePair,
 )
 
+__all__ = [
+    "ApproximateEvent",
+    "ConcentratedEvent",
+    "DiscreteGaussianEvent",
+    "DiscreteGaussianVectorEvent",
+    "DiscreteLaplaceEvent",
+    "ExponentialEvent",
+    "GaussianEvent",
+    "LaplaceEvent",
+    "PermuteAndFlipEvent",
+    "PureEvent",
+    "RandomizedResponseEvent",
+    "SkellamEvent",
+    "StaircaseEvent",
+    "TabulatedEvent",
+]
+
 WIDEST = 1000
 """The largest noise_std, in steps, of a discrete Gaussian vector whose curve is summed."""
 LONGEST = 64
@@ -46,6 +63,7 @@ class GaussianEvent(SimpleEvent):
     """Gaussian noise with noise_std = noise_multiplier * l2_sensitivity."""
 
     kind: ClassVar[str] = "gaussian"
+    meaning: ClassVar[str] = "Gaussian noise"
     noise_multiplier: float
 
     def __post_init__(self) -> None:
@@ -95,6 +113,7 @@ class LaplaceEvent(_WithEpsilon):
     """Laplace noise with noise_scale = l1_sensitivity / epsilon."""
 
     kind: ClassVar[str] = "laplace"
+    meaning: ClassVar[str] = "Laplace noise"
 
     def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair]:
         """Two Laplace laws, a sensitivity apart."""
@@ -106,6 +125,7 @@ class DiscreteLaplaceEvent(_WithEpsilon):
     """Discrete Laplace noise, Pr ~ exp(-epsilon |k| / sensitivity), on integers that move by `sensitivity`."""
 
     kind: ClassVar[str] = "discrete_laplace"
+    meaning: ClassVar[str] = "Laplace noise on integers (geometric)"
     sensitivity: int = 1
 
     def __post_init__(self) -> None:
@@ -123,6 +143,7 @@ class DiscreteGaussianEvent(SimpleEvent):
     """Discrete Gaussian noise with noise_std = noise_multiplier * sensitivity, on integers."""
 
     kind: ClassVar[str] = "discrete_gaussian"
+    meaning: ClassVar[str] = "Gaussian noise on integers"
     noise_multiplier: float
     sensitivity: int = 1
 
@@ -187,6 +208,7 @@ class DiscreteGaussianVectorEvent(SimpleEvent):
     """
 
     kind: ClassVar[str] = "discrete_gaussian_vector"
+    meaning: ClassVar[str] = "Gaussian noise on several integers"
     noise_std: float
     squared_sensitivity: int
     coordinates: int
@@ -243,6 +265,7 @@ class SkellamEvent(SimpleEvent):
     """Skellam noise of this variance on one integer that moves by at most `sensitivity`; closed under sums."""
 
     kind: ClassVar[str] = "skellam"
+    meaning: ClassVar[str] = "Skellam noise on integers"
     noise_variance: float
     sensitivity: int = 1
 
@@ -260,6 +283,7 @@ class StaircaseEvent(_WithEpsilon):
     """Staircase noise with steps of width `gamma`; 1/(1 + e^{epsilon/2}) is best for the mean absolute error."""
 
     kind: ClassVar[str] = "staircase"
+    meaning: ClassVar[str] = "staircase noise"
     gamma: float
 
     def __post_init__(self) -> None:
@@ -276,6 +300,7 @@ class ExponentialEvent(_WithEpsilon):
     """The exponential mechanism with Pr ~ exp(epsilon score / (2 sensitivity)): losses range over epsilon."""
 
     kind: ClassVar[str] = "exponential"
+    meaning: ClassVar[str] = "the exponential mechanism"
 
     def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair]:
         """The worst pair among those whose losses lie in an interval of length epsilon."""
@@ -287,6 +312,7 @@ class PermuteAndFlipEvent(_WithEpsilon):
     """Permute-and-flip: pure epsilon, without the exponential mechanism's bounded range."""
 
     kind: ClassVar[str] = "permute_and_flip"
+    meaning: ClassVar[str] = "permute-and-flip"
 
     def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair]:
         """The worst pair of pure epsilon."""
@@ -298,6 +324,7 @@ class RandomizedResponseEvent(_WithEpsilon):
     """The true one of `categories` answers with odds e^epsilon against each other one."""
 
     kind: ClassVar[str] = "randomized_response"
+    meaning: ClassVar[str] = "one of several answers"
     categories: int = 2
 
     def __post_init__(self) -> None:
@@ -316,6 +343,7 @@ class PureEvent(_WithEpsilon):
     """Any mechanism with this pure epsilon."""
 
     kind: ClassVar[str] = "pure"
+    meaning: ClassVar[str] = "anything with this epsilon"
 
     def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair]:
         """Randomised response, the worst of them."""
@@ -327,6 +355,7 @@ class ApproximateEvent(SimpleEvent):
     """Any mechanism with this (epsilon, delta)."""
 
     kind: ClassVar[str] = "approximate"
+    meaning: ClassVar[str] = "anything with this (epsilon, delta)"
     epsilon: float
     delta: float
 
@@ -354,6 +383,7 @@ class ConcentratedEvent(SimpleEvent):
     """Any mechanism with this rho."""
 
     kind: ClassVar[str] = "concentrated"
+    meaning: ClassVar[str] = "anything with this rho (zCDP)"
     rho: float
 
     def __post_init__(self) -> None:

@@ -33,6 +33,14 @@ from tacit.pld import (
     WithoutReplacementPair,
 )
 
+__all__ = [
+    "BalancedResponseEvent",
+    "MixedEvent",
+    "PoissonSampledEvent",
+    "SampledWithoutReplacementEvent",
+    "ShuffledEvent",
+]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoissonSampledEvent(SimpleEvent):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import flint
 import numpy as np
@@ -18,6 +18,7 @@ from tacit.exact.arrays import AnyArray, Words
 from tacit.exact.balls import Ball, CertifiedReal, ball, outward, precision, scaled_floor, working_precision
 from tacit.exact.checks import whole
 from tacit.exact.rounding import exact_parameter
+from tacit.exact.search import least
 from tacit.noise.lazy_inversion import CHUNK, Inverter, Uniform, joined
 from tacit.noise.source import Source, default_source
 
@@ -61,6 +62,9 @@ class DiscreteDistribution(ABC):
     """
 
     __slots__ = ()
+
+    example: ClassVar[Mapping[str, Any]] = {}
+    """Parameters of one right call, for the contract tests."""
 
     # -- draws -------------------------------------------------------------------------------------
 
@@ -144,7 +148,7 @@ class DiscreteDistribution(ABC):
         def reached(k: int) -> bool:
             return _certainly_at_most(lambda: self.survival_ball(k + 1), 1 - level)
 
-        return _least(reached)
+        return least(reached, what="a quantile")
 
     def error_bound(self, *, confidence: float | Fraction, coordinates: int = 1) -> int:
         """The least t with Pr[max_i |X_i| <= t] >= confidence for independent X_1..X_d, certified.
@@ -158,7 +162,7 @@ class DiscreteDistribution(ABC):
             inside = flint.arb(1) - self.tail_ball(t + 1)
             return flint.arb(1) - inside ** flint.arb(d) if d > 1 else flint.arb(1) - inside
 
-        return _least(lambda t: t >= 0 and _certainly_at_most(lambda: miss(t), 1 - level))
+        return least(lambda t: t >= 0 and _certainly_at_most(lambda: miss(t), 1 - level), what="a quantile")
 
     def _read(self, evaluate: Callable[[], Ball], what: str) -> tuple[float, float]:
         low, high = outward(certify(evaluate, _sharp, what=what))
@@ -185,30 +189,6 @@ def _certainly_at_most(evaluate: Callable[[], Ball], bound: Fraction) -> bool:
                 return False
         bits *= 4
     return False
-
-
-def _least(reached: Callable[[int], bool]) -> int:
-    """The least integer from which a monotone condition holds."""
-    if reached(0):
-        high, step = 0, 1
-        while reached(high - step):
-            high -= step
-            step *= 2
-            if step > 1 << 4096:
-                raise NotCertified(what="a quantile", reason="the law has no lower end that can be found")
-        low = high - step
-    else:
-        low, step = 0, 1
-        while not reached(low + step):
-            low += step
-            step *= 2
-            if step > 1 << 4096:
-                raise NotCertified(what="a quantile", reason="the law has no upper end that can be found")
-        high = low + step
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if reached(middle) else (middle, high)
-    return high
 
 
 # Laws given by weights whose sum is certified: finite lists, or series with a bound on what is cut off.

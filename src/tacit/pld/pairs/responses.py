@@ -50,8 +50,12 @@ class ListedPair(Pair):
         with precision(96):
             return max(0.0, down(self.atoms()[-1][1]))
 
+    def beyond(self) -> Any:
+        """The ball of P(infinity)."""
+        return ball(Fraction(self.infinite_mass.low))
+
     def curve(self, t: Any) -> Any:
-        total, log = ball(Fraction(self.infinite_mass.low)), t.log()
+        total, log = self.beyond(), t.log()
         for loss, p in self.atoms():
             total += p * positive_ball(-(log - loss).expm1())
         return total

@@ -1,0 +1,87 @@
+"""One search: where a monotone condition turns true, by halving.
+
+A condition is monotone if, once it holds, it holds for everything above. `bisected` keeps two ends: at the first the
+condition does not hold, at the second it does. Take the one on the safe side, so that the result is directed: the
+second end where what holds is what was asked for, the first where it must not be exceeded. The ends that are given are
+never tried; the condition is asked once for each halving.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from tacit.errors import NotCertified
+
+if TYPE_CHECKING:
+    from tacit.exact.arrays import AnyArray
+
+Number = TypeVar("Number", int, float, Fraction)
+
+FAR = 1 << 4096
+"""Nothing is looked for beyond this."""
+
+
+def bisected(
+    holds: Callable[[Number], bool],
+    low: Number,
+    high: Number,
+    *,
+    halvings: int | None = None,
+    relative: float | Fraction = 0.0,
+    absolute: float | Fraction = 0.0,
+    logarithmic: bool = False,
+) -> tuple[Number, Number]:
+    """The ends (does not hold, holds) of what is left of low..high: neighbours, if they are integers.
+
+    Floats and fractions are halved `halvings` times, or until high - low is at most `relative * high`, or `absolute`;
+    `logarithmic` ones, which are positive floats, by their geometric mean, until high / low is at most `relative`.
+    """
+    if isinstance(low, int) and isinstance(high, int):
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if holds(middle) else (middle, high)
+        return low, high
+    while halvings is None or halvings > 0:
+        if halvings is not None:
+            halvings -= 1
+        elif (high / low <= relative) if logarithmic else not high - low > max(relative * high, absolute):
+            break
+        between: Any = math.sqrt(low * high) if logarithmic else (low + high) / 2
+        low, high = (low, between) if holds(between) else (between, high)
+    return low, high
+
+
+def bisected_arrays(
+    holds: Callable[[AnyArray], AnyArray], low: AnyArray, high: AnyArray, *, halvings: int
+) -> tuple[AnyArray, AnyArray]:
+    """The same for arrays, each place by itself: `holds` says it of all places at once."""
+    import numpy as np
+
+    for _ in range(halvings):
+        middle = (low + high) / 2
+        true = holds(middle)
+        low, high = np.where(true, low, middle), np.where(true, middle, high)
+    return low, high
+
+
+def least(holds: Callable[[int], bool], *, start: int = 0, what: str = "a search") -> int:
+    """The least integer for which a monotone condition holds, however far from the start: by doubling, then halving."""
+    step = 1
+    if holds(start):
+        high = start
+        while holds(high - step):
+            high, step = high - step, 2 * step
+            if step > FAR:
+                raise NotCertified(what=what, reason="it has no lower end that can be found")
+        low = high - step
+    else:
+        low = start
+        while not holds(low + step):
+            low, step = low + step, 2 * step
+            if step > FAR:
+                raise NotCertified(what=what, reason="it has no upper end that can be found")
+        high = low + step
+    return bisected(holds, low, high)[1]
