@@ -473,6 +473,43 @@ def _discrete_laplace(given: Mapping[str, Any]) -> Curve:
     return _within(epsilon, inside)
 
 
+def _outside(given: Mapping[str, Any]) -> arb:
+    """The chance of an output beyond the noise of the other neighbour: the sum of q^(A-i)/Z over i < s."""
+    s, a = int(given["sensitivity"]), int(given["largest_noise"])
+    q = (-exact(given["epsilon"]) / s).exp()
+    return (q ** (a - s + 1) - q ** (a + 1)) / (1 + q - 2 * q ** (a + 1))
+
+
+@formula(
+    "truncated_discrete_laplace",
+    delta=_outside,
+    fields={"epsilon": positive, "largest_noise": count(1), "sensitivity": count(1)},
+)
+def _truncated_discrete_laplace(given: Mapping[str, Any]) -> Curve:
+    """Weights q^|k| on -A..A, moved by s: the best S is {k <= m}; one side alone has the first s outputs."""
+    s, a, epsilon = int(given["sensitivity"]), int(given["largest_noise"]), exact(given["epsilon"])
+    if s > a:
+        raise Unconfirmed("bounded noise that is moved beyond itself")
+    q = (-epsilon / s).exp()
+    whole = 1 + q - 2 * q ** (a + 1)
+
+    def below(m: int) -> arb:
+        """Pr[noise <= m]."""
+        if m < -a:
+            return exact(0)
+        if m < 0:
+            return (q ** (-m) - q ** (a + 1)) / whole
+        return 1 - (q ** (m + 1) - q ** (a + 1)) / whole if m < a else exact(1)
+
+    def h(x: arb) -> arb:
+        t = x.exp()
+        near = math.floor((s - float(x.mid()) * s / float(given["epsilon"])) / 2)
+        tried = {s - a - 1, a, *(min(max(near + d, s - a - 1), a) for d in (-2, -1, 0, 1))}
+        return max((below(m) - t * below(m - s) for m in tried), key=lambda b: float(b.mid()))
+
+    return h
+
+
 def _together(given: Mapping[str, Any], neighbours: str, step: arb | None) -> tuple[Curve, Curve] | None:
     from tacit.audit.composition import together
 

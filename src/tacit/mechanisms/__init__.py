@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tacit.mechanisms.base import AdditiveMechanism, Grid, Mechanism, Released, on_grid
 from tacit.mechanisms.bodies import Box, Contribution, Gauge, HullGauge, Mahalanobis, Simplex, gauge
+from tacit.mechanisms.bounded import TruncatedDiscreteLaplace
 from tacit.mechanisms.cumulative import Cumulated, Cumulative, CumulativeGaussian, CumulativeTree
 from tacit.mechanisms.fourier import (
     FourierNoise,
@@ -146,6 +147,7 @@ __all__ = [
     "SubsetSelection",
     "Tested",
     "TreeCounts",
+    "TruncatedDiscreteLaplace",
     "TruncatedGeometric",
     "TwoQuestions",
     "Workload",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate, pairwise
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from tacit.accounting.events.base import ComposedEvent, Event, RepeatedEvent, SimpleEvent, both_orders
 from tacit.exact.balls import ball, upper
@@ -33,6 +33,7 @@ from tacit.pld import (
     SkellamPair,
     StaircasePair,
 )
+from tacit.pld.pairs.laplace import TruncatedLaplacePair
 
 __all__ = [
     "ApproximateEvent",
@@ -49,6 +50,7 @@ __all__ = [
     "SkellamEvent",
     "StaircaseEvent",
     "TabulatedEvent",
+    "TruncatedDiscreteLaplaceEvent",
 ]
 
 WIDEST = 1000
@@ -136,6 +138,49 @@ class DiscreteLaplaceEvent(_WithEpsilon):
         """Two discrete Laplace laws; the rate is rounded up, against us."""
         rate = up(Fraction(self.epsilon) / self.sensitivity)
         return both_orders(DiscreteLaplacePair(rate=rate, sensitivity=self.sensitivity))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TruncatedDiscreteLaplaceEvent(SimpleEvent):
+    """Discrete Laplace noise, Pr ~ exp(-epsilon |k| / sensitivity), on -largest_noise..largest_noise alone.
+
+    The integers move by at most `sensitivity` altogether (theorem `truncated-discrete-laplace`). What lies beyond the
+    noise of one neighbour tells the two apart: that is its delta.
+    """
+
+    kind: ClassVar[str] = "truncated_discrete_laplace"
+    meaning: ClassVar[str] = "bounded Laplace noise on integers"
+    sought: ClassVar[bool] = False
+    called: ClassVar[str] = (
+        "truncated discrete Laplace (bounded noise); `mechanisms.TruncatedDiscreteLaplace` draws"
+    )
+    example: ClassVar[Mapping[str, Any]] = {"epsilon": 0.6, "largest_noise": 80, "sensitivity": 2}
+    epsilon: float
+    largest_noise: int
+    sensitivity: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
+        settle(
+            self,
+            sensitivity=how_many("sensitivity", self.sensitivity),
+            largest_noise=how_many("largest_noise", self.largest_noise),
+        )
+        _ = self._pair
+
+    @property
+    def _pair(self) -> TruncatedLaplacePair:
+        return TruncatedLaplacePair(
+            epsilon=self.epsilon, largest_noise=self.largest_noise, sensitivity=self.sensitivity
+        )
+
+    def approximate(self) -> tuple[float, float]:
+        """Its epsilon, and the chance of an output that one neighbour alone can have."""
+        return self.epsilon, self._pair.infinite_mass.high
+
+    def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair]:
+        """The law and the same moved by the sensitivity."""
+        return both_orders(self._pair)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

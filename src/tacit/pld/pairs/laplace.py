@@ -229,6 +229,92 @@ class DiscreteLaplacePair(ListedPair):
         return None if far else self.atom_count
 
 
+# The pair of bounded noise.
+
+MOST_MOVED = 1 << 12
+
+
+@lru_cache(maxsize=1024)
+def _beyond(pair: TruncatedLaplacePair) -> Interval:
+    """The mass of outputs that only one side has."""
+    return bracket(pair.beyond, what="the delta of bounded noise")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TruncatedLaplacePair(ListedPair):
+    """Integer noise with mass q^|x| / Z on -A..A, q = e^(-epsilon/s), and the same moved by an integer sensitivity s.
+
+    Of the outputs -A..A the first s are beyond the other side; the next A - s + 1 have loss epsilon, s - 1 in the
+    middle epsilon (1 - 2x/s), the last A - s + 1 loss -epsilon. For s = 1 it is the worst pair of its (epsilon, delta).
+    """
+
+    epsilon: float
+    largest_noise: int
+    sensitivity: int = 1
+
+    def __post_init__(self) -> None:
+        ok = 0 < self.epsilon < math.inf
+        require(ok, parameter="epsilon", value=self.epsilon, must="be positive and finite")
+        ok = isinstance(self.sensitivity, int) and 1 <= self.sensitivity <= MOST_MOVED
+        must = f"be an integer from 1 to {MOST_MOVED}"
+        require(ok, parameter="sensitivity", value=self.sensitivity, must=must)
+        ok = isinstance(self.largest_noise, int) and self.largest_noise >= self.sensitivity
+        must = f"be an integer of at least the sensitivity, {self.sensitivity}"
+        require(ok, parameter="largest_noise", value=self.largest_noise, must=must)
+
+    def _power(self, k: int) -> Any:
+        return (-ball(Fraction(self.epsilon) * k / self.sensitivity)).exp()
+
+    def _gap(self, k: int) -> Any:
+        """1 - q^k."""
+        return -(-ball(Fraction(self.epsilon) * k / self.sensitivity)).expm1()
+
+    def _whole(self) -> Any:
+        """(1 - q) Z."""
+        return self._gap(self.largest_noise + 1) + self._power(1) * self._gap(self.largest_noise)
+
+    def beyond(self) -> Any:
+        """The ball of the mass at infinity: q^(A-s+1) (1 - q^s) / ((1 - q) Z)."""
+        s = self.sensitivity
+        return self._power(self.largest_noise - s + 1) * self._gap(s) / self._whole()
+
+    @property
+    def largest_loss(self) -> Interval:
+        return Interval(low=self.epsilon, high=self.epsilon)
+
+    @property
+    def infinite_mass(self) -> Interval:
+        return _beyond(self)
+
+    @property
+    def atom_count(self) -> int:
+        return self.sensitivity + 1
+
+    def atoms(self) -> list[tuple[Any, Any]]:
+        e, s, whole = ball(self.epsilon), self.sensitivity, self._whole()
+        end = self._gap(self.largest_noise - s + 1) / whole
+        one = self._gap(1) / whole
+        inner = [(e * (s - 2 * x) / s, one * self._power(x)) for x in range(s - 1, 0, -1)]
+        return [(-e, end * self._power(s)), *inner, (e, end)]
+
+    @classmethod
+    def rows(cls, pairs: Sequence[Self]) -> AtomRows:
+        s = pairs[0].sensitivity
+        e, a = column([p.epsilon for p in pairs]), column([float(p.largest_noise) for p in pairs])
+        r = e / s
+        x = np.arange(s, -1, -1, dtype=np.float64)[None, :]
+        p = -np.expm1(-r) * np.exp(-r * x)
+        end = -np.expm1(-r * (a - s + 1))
+        p[:, :1], p[:, -1:] = end * np.exp(-e), end
+        whole = -np.expm1(-r * (a + 1)) - np.exp(-r) * np.expm1(-r * a)
+        lost = column([pair.infinite_mass.high for pair in pairs])
+        return r * (s - 2 * x), p / whole, lost, lost
+
+    def rule_key(self, *, sampled: bool) -> Hashable:
+        far = self.atom_count > MOST_ATOMS or self.epsilon > LARGEST_EPSILON
+        return None if far else self.atom_count
+
+
 # The staircase pair.
 
 
