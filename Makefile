@@ -12,7 +12,7 @@ SEQUENCES ?= 1000
 REPORT ?=
 CHANGED ?=
 
-.PHONY: help demo test lint check docs mutants fuzz bench lock clean
+.PHONY: help demo test lint check docs mutants fuzz bench forms lock clean
 
 help:
 	@echo "make demo     set up, then run the main job once and name what it wrote"
@@ -23,6 +23,7 @@ help:
 	@echo "make mutants  one-line breaches of the code, each of which a test must notice (CHANGED=main~5: since then)"
 	@echo "make fuzz     neighbours that must behave alike, for SECONDS, then SEQUENCES of versions (SEED, ENGINE, REPORT)"
 	@echo "make bench    side by side with peers, ratios into benchmarks/RESULTS.md"
+	@echo "make forms    exported forms of the demo, read by validators of others in an environment of their own"
 	@echo "make lock     resolve both lock files anew from pyproject.toml"
 
 $(STAMP): requirements.lock pyproject.toml
@@ -70,6 +71,11 @@ fuzz: $(STAMP) $(SPARK)
 
 bench: $(STAMP) $(SPARK)
 	$(BIN)/python benchmarks/run.py
+
+forms: $(STAMP)
+	@test -d .venv-forms || $(PYTHON) -m venv .venv-forms
+	@.venv-forms/bin/pip --disable-pip-version-check -q install -r tests/report/requirements-forms.txt
+	$(BIN)/python tests/report/forms_by_others.py .venv-forms/bin/python
 
 lock: $(STAMP)
 	$(BIN)/python -m pip --disable-pip-version-check -q install uv

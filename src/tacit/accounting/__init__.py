@@ -14,6 +14,7 @@ from tacit.accounting.accountants import (
 from tacit.accounting.calibrate import Calibration, calibrate
 from tacit.accounting.correlated import CorrelatedNoise
 from tacit.accounting.curves import LossDistribution, PrivacyCurve, loss_distribution, privacy_curve
+from tacit.accounting.dp_accounting import dp_accounting_source, from_dp_accounting
 from tacit.accounting.events import Event
 from tacit.accounting.filters import (
     AdvancedFilter,
@@ -49,9 +50,11 @@ __all__ = [
     "bound_of",
     "calibrate",
     "covers",
+    "dp_accounting_source",
     "dp_sgd",
     "events",
     "filter_for",
+    "from_dp_accounting",
     "loss_distribution",
     "privacy_curve",
     "profile_of",

@@ -10,6 +10,7 @@ from tacit.cli.attack import attack
 from tacit.cli.check import check, treat
 from tacit.cli.demo import demo, twin
 from tacit.cli.explain import explain, reproduce, theorem
+from tacit.cli.export import export
 from tacit.cli.init import init, inspect
 from tacit.cli.joint import joint
 from tacit.cli.ledger import ledger
@@ -49,6 +50,7 @@ app.command(name="check")(check)
 app.add_typer(coupled, name="coupled")
 app.command(name="demo")(demo)
 app.command(name="explain")(explain)
+app.add_typer(export, name="export")
 app.command(name="init")(init)
 app.command(name="inspect")(inspect)
 app.add_typer(key, name="key")

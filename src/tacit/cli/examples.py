@@ -18,6 +18,7 @@ _EXACT = (
 )
 _RANDOM = "exact, n, epsilon, gamma, expected_error, plain_expected_error, guarantee, condition, theorem"
 _JOINT = "id, sizes, charge, variance_ratio, excess, numbers, holders"
+_EXPORT = "kind, files, notes"
 _LEDGER = "out/demo/survey.ledger"
 
 
@@ -93,6 +94,20 @@ EXAMPLES: dict[str, Example] = {
         "explain out/demo/certificates/people-by-region.json --plot meaning.png",
         "guarantee, explanation, power_at_size_0.05, best_guess, name, theorems, doubts, plot",
     ),
+    "export bundle": Example(
+        f"export bundle out/demo --ledger {_LEDGER} --sign custodian.key --out demo-bundle.zip", _EXPORT
+    ),
+    "export croissant": Example("export croissant out/demo", _EXPORT),
+    "export datapackage": Example("export datapackage out/demo", _EXPORT),
+    "export dcat": Example("export dcat out/demo", _EXPORT),
+    "export label": Example("export label out/demo", _EXPORT),
+    "export nist": Example("export nist out/demo", _EXPORT),
+    "export registry": Example(
+        'export registry out/demo --curator "Office of Examples" --purpose "To show a release" --region Nowhere '
+        '--justification "Twelve tables share epsilon 1.5" --author "A. Person"',
+        _EXPORT,
+    ),
+    "export sdmx": Example("export sdmx out/demo", _EXPORT),
     "init": Example(
         "init out/demo/survey.parquet --out new.toml --person person_id --at-most 6 --integer age=0:110 --epsilon 1",
         "plan, columns, unanswered",

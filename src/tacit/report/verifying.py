@@ -177,6 +177,18 @@ def _certified(
     )  # fmt: skip
 
 
+def certified_releases(folder: str | Path) -> tuple[PlanFile, list[Release]]:
+    """The releases of a folder from its own files, each compared with the digest in its certificate."""
+    place = Path(folder)
+    listed = read_json(place / "manifest.json", parameter="DIR")
+    said = {n: read_certificate(place / n) for n in listed["files"] if n.startswith("certificates/")}
+    file = read_plan(place / "plan.toml")
+    plan = plan_of_certificates(file.plan(), said.values())
+    written = Written.read(listed["written"]) if "written" in listed else None
+    names = [(p, said[f"certificates/{file_stem(p.name)}.json"]) for p in plan.releases]
+    return file, [_certified(place, plan, planned, one, written) for planned, one in names]
+
+
 def _as_said(said: dict[str, Any], **_: Any) -> dict[str, Any]:
     return said
 

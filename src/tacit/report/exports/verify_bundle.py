@@ -1,0 +1,218 @@
+"""Checks a signed bundle of tacit, offline: `python verify_bundle.py BUNDLE.zip FINGERPRINT`.
+
+A single file that needs Python 3.9 or later and the package `cryptography`, and nothing of tacit. FINGERPRINT is the
+SHA-256 of the custodian's public key, 64 hexadecimal digits. Get it, and this file, from the custodian by another way
+than the bundle: whoever can change the bundle can change what lies in it.
+
+It finds every change of a byte: in the archive, in a file, in a certificate, in an entry of the ledger. It does not
+compute privacy bounds again (`tacit verify` does), and it does not see the rest of the ledger: with the signed anchor
+an auditor who may see the ledger can tell later whether it is the same one. Exit code 0: all holds. 1: something does
+not. 2: wrong arguments.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import struct
+import sys
+import zlib
+from typing import Any
+
+FORMAT = "tacit bundle 1"
+CONTENT = "bundle.json"
+FOLDER = "release/"
+MOST_BYTES = 1 << 30
+_LOCAL, _CENTRAL, _END = 0x04034B50, 0x02014B50, 0x06054B50
+
+
+def sha256(data: bytes) -> str:
+    """SHA-256 in hexadecimal."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def canonical(value: Any) -> str:
+    """The one text of a JSON value: keys sorted, no blanks, ASCII."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def content_digest(content: dict[str, Any]) -> str:
+    """The digest of a bundle, manifest or certificate: of all of it but its digest and its signature."""
+    return sha256(canonical({k: v for k, v in content.items() if k not in ("digest", "signature")}).encode())
+
+
+# --- an archive that can be written in one way only --------------------------------------------------------
+def pack(files: dict[str, bytes]) -> bytes:
+    """A zip archive of these files: not compressed, sorted by name, one fixed date. The same files, the same bytes."""
+    out, directory = io.BytesIO(), io.BytesIO()
+    for name in sorted(files):
+        body, said = files[name], name.encode("utf-8")
+        head = (20, 0x0800, 0, 0, 0x21, zlib.crc32(body), len(body), len(body), len(said), 0)
+        at = out.tell()
+        out.write(struct.pack("<IHHHHHIIIHH", _LOCAL, *head) + said + body)
+        directory.write(
+            struct.pack("<IHHHHHHIIIHHHHHII", _CENTRAL, 20, *head, 0, 0, 0, 0o100644 << 16, at) + said
+        )
+    start, size = out.tell(), directory.tell()
+    out.write(
+        directory.getvalue() + struct.pack("<IHHHHIIH", _END, 0, 0, len(files), len(files), size, start, 0)
+    )
+    return out.getvalue()
+
+
+def unpack(data: bytes) -> dict[str, bytes]:
+    """The files of such an archive; anything that `pack` would write in another way is refused."""
+    found: dict[str, bytes] = {}
+    at = 0
+    while len(data) >= at + 30 and struct.unpack_from("<I", data, at)[0] == _LOCAL:
+        size, _, length, extra = struct.unpack_from("<IIHH", data, at + 18)
+        start = at + 30 + length + extra
+        name = data[at + 30 : at + 30 + length].decode("utf-8")
+        found[name] = data[start : start + size]
+        at = start + size
+    if pack(found) != data:
+        raise ValueError("the archive is not as it was written")
+    return found
+
+
+# --- the checks --------------------------------------------------------------------------------------------
+def fingerprint(key: bytes) -> str:
+    """SHA-256 of a public key's 32 bytes."""
+    return sha256(key)
+
+
+def signed_by(key: bytes, signature: Any, format: str, digest: str) -> bool:
+    """Is this the Ed25519 signature of the key under that digest?"""
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    try:
+        value = bytes.fromhex(signature["value"])
+        if signature["algorithm"] != "Ed25519" or signature["key"] != fingerprint(key):
+            return False
+        message = f"signed by the custodian: {format}\n{digest}\n".encode()
+        Ed25519PublicKey.from_public_bytes(key).verify(value, message)
+    except (InvalidSignature, KeyError, TypeError, ValueError):
+        return False
+    return True
+
+
+def problems(data: bytes, expected: str) -> tuple[list[str], list[str]]:
+    """What does not hold, and what a reader should know; nothing does not hold in a bundle as it was made."""
+    try:
+        return _problems(data, expected)
+    except Exception as problem:  # whatever a changed file makes a reader raise
+        return [f"the bundle cannot be read: {type(problem).__name__}"], []
+
+
+def _problems(data: bytes, expected: str) -> tuple[list[str], list[str]]:
+    files = unpack(data)
+    bundle = json.loads(files[CONTENT])
+    found: list[str] = []
+
+    def check(holds: bool, what: str) -> None:
+        if not holds:
+            found.append(what)
+
+    check(
+        files[CONTENT] == (canonical(bundle) + "\n").encode(), f"{CONTENT} is not written as its content is"
+    )
+    check(bundle.get("format") == FORMAT, f"{CONTENT} is of another format")
+    check(bundle.get("digest") == content_digest(bundle), f"{CONTENT} does not match its digest")
+    key = bytes.fromhex(bundle["public_key"])
+    check(
+        len(expected) == 64 and fingerprint(key) == expected.lower(),
+        "the key is not the one that was expected",
+    )
+    check(signed_by(key, bundle.get("signature"), FORMAT, bundle["digest"]), "the signature does not hold")
+    if found:
+        return found, []
+    listed = bundle["files"]
+    other = set(files) ^ {*listed, CONTENT}
+    check(not other, f"files are missing or added: {', '.join(sorted(other))}")
+    for name, digest in listed.items():
+        check(name in files and sha256(files[name]) == digest, f"{name} was changed")
+    if found:
+        return found, []
+    return _contents(files, bundle, check, found)
+
+
+def _contents(
+    files: dict[str, bytes], bundle: dict[str, Any], check: Any, found: list[str]
+) -> tuple[list[str], list[str]]:
+    manifest = json.loads(files[FOLDER + "manifest.json"])
+    check(manifest.get("digest") == content_digest(manifest), "manifest.json does not match its digest")
+    for name, digest in manifest["files"].items():
+        body = files.get(FOLDER + name)
+        check(body is not None and sha256(body) == digest, f"{name} is not the file of the manifest")
+    entries = {}
+    for one in bundle["ledger"]["entries"]:
+        check(sha256(one["content"].encode()) == one["digest"], f"entry {one['sequence']} was changed")
+        said = json.loads(one["content"])
+        check(said["sequence"] == one["sequence"], f"entry {one['sequence']} has another number")
+        entries[one["sequence"]] = (one["digest"], said)
+    charge = manifest["ledger"]["sequence"]
+    digest, reserve = entries.get(charge, ("", {}))
+    check(reserve.get("kind") == "reserve", "the entry of the charge is missing")
+    check(digest == manifest["ledger"]["digest"], "the entry of the charge is not the one of the manifest")
+    check(reserve.get("plan") == manifest["plan"], "the entry of the charge is about another plan")
+    answers = [s for _, s in entries.values() if s["kind"] == "commit" and s["reserve"] == charge]
+    check(
+        len(answers) == 1 and answers[0]["answer"]["sha256"] == manifest["ledger"]["answer"],
+        "the recorded answer is not the one of the manifest",
+    )
+    facts = []
+    names = [n for n in manifest["files"] if n.startswith("certificates/")]
+    check(bool(names), "there is no certificate")
+    for name in names:
+        said = json.loads(files[FOLDER + name])
+        check(said.get("digest") == content_digest(said), f"{name} does not match its digest")
+        values = files.get(f"{FOLDER}values/{said['name'].replace(' ', '-')}.csv", b"")
+        check(
+            sha256(values) == said["values"]["sha256"],
+            f"the values of {said['name']!r} are not the certified ones",
+        )
+        check(said["plan"]["digest"] == manifest["plan"], f"{name} is about another plan")
+        check(
+            said["plan"]["charge"] == reserve.get("charge"), f"{name} states another charge than the ledger"
+        )
+        check({**said["ledger"]} == manifest["ledger"], f"{name} names another entry of the ledger")
+        check(said["publishable"] is True, f"{name} is not for publication")
+    for _, said in entries.values():
+        if said["kind"] in ("withdraw", "supersede") and said["about"] == charge:
+            what = said.get("release") or "the whole release"
+            facts.append(
+                f"{what} was {'withdrawn' if said['kind'] == 'withdraw' else 'replaced'} on {said['time'][:10]}"
+            )
+    facts.append(f"anchor of the ledger when the bundle was made: {bundle['ledger']['anchor']}")
+    facts.append(f"{len(names)} certificates, {len(files)} files, plan {manifest['plan']}")
+    return found, facts
+
+
+def main(arguments: list[str]) -> int:
+    """The command."""
+    if len(arguments) != 2:
+        print(__doc__, file=sys.stderr)
+        return 2
+    place, expected = arguments
+    try:
+        with open(place, "rb") as file:
+            data = file.read(MOST_BYTES + 1)
+    except OSError as problem:
+        print(f"{place}: {(problem.strerror or 'cannot be read').lower()}", file=sys.stderr)
+        return 2
+    if len(data) > MOST_BYTES:
+        print(f"{place}: more than {MOST_BYTES >> 20} MiB", file=sys.stderr)
+        return 2
+    wrong, facts = problems(data, expected)
+    for one in wrong:
+        print(f"DOES NOT HOLD: {one}")
+    for one in facts:
+        print(f"- {one}")
+    print("something does not hold" if wrong else f"all holds; signed by the key {expected.lower()}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
