@@ -37,7 +37,8 @@ MADE_BY_TACIT: dict[str, str] = {
     "tacit.noise": """CertifiedReal ComputableDistribution CryptographicSource Difference Draws FormulaBody GridVector
         Needs RoundedMarginal SampledBody permutation root total uniform_integer""",
     "tacit.accounting.events": "Event SimpleEvent",
-    "tacit.accounting": "Account Accounts Calibration Enclosures Event PrivacyCurve",
+    "tacit.accounting": """Account Accounts Calibration Enclosures Event PrivacyCurve dp_accounting_source
+        from_dp_accounting""",
     "tacit.guarantees": """Always Condition Implication Indistinguishability Law Neighbours Profile Sampling Theorem
         Unit compose parallel theorem""",
     "tacit.random_data": """OverlapCount OverlapHistogram Referee ReleasedBins ReleasedCount ReleasedHistogram

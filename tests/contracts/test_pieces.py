@@ -430,6 +430,7 @@ ELSEWHERE = {
 NO_PIECES = {
     ("curator/certificate.py", "MOST_BYTES"): "a file that is longer is refused as no key",
     ("curator/verifying.py", "MOST_ROWS"): "the rows of a sheet, which Excel fixes",
+    ("report/exports/verify_bundle.py", "MOST_BYTES"): "a file that is longer is refused",
     ("functions/paths/markov.py", "RADIUS"): "a radius",
     ("functions/paths/online.py", "_PREFIX"): "a prefix of bytes",
     ("ledger/store.py", "HEADER"): "the first bytes of a file, by which SQLite is known",

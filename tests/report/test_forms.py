@@ -29,7 +29,7 @@ from tacit.report.exports.evaluation import MET, NOT_MET, OTHERS, evaluation, ev
 from tacit.report.exports.label import LANGUAGES, label_page, label_picture, label_snippet, label_text
 from tacit.report.exports.published import PublishedFolder, read_folder
 from tacit.report.exports.registry import RegistryAnswers, registry_entry, registry_text, yaml_text
-from tacit.report.exports.structures import sdmx_files
+from tacit.report.exports.structures import sdmx_files, structure_text
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = ROOT.parent / "shared" / "data" / "registry" / "deployments-schema.yaml"
@@ -341,6 +341,17 @@ def test_structures_describe_the_csv_files(folder: PublishedFolder) -> None:
     assert len(list(tree.iter(f"{space}TimeDimension"))) == 2
     attributes = {a.get("id") for a in tree.iter(f"{space}Attribute")}
     assert attributes == {"OBS_STATUS", "CONF_LOW", "CONF_HIGH", "CONF_LEVEL", "QUALITY"}
+
+
+def test_a_release_without_a_cell_has_a_structure_without_codes(folder: PublishedFolder) -> None:
+    head = sdmx_files(folder)["visits-by-region.csv"].decode().split("\n")[0] + "\n"
+    tree = ElementTree.fromstring(
+        structure_text({"visits-by-region": ("Visits", head)}, prepared="2026-01-01")
+    )
+    space = "{http://www.sdmx.org/resources/sdmxml/schemas/v2_1/structure}"
+    assert [f.get("id") for f in tree.iter(f"{space}Dataflow")] == ["VISITS-BY-REGION"]
+    found = next(c for c in tree.iter(f"{space}Codelist") if c.get("id") == "CL_VISITS-BY-REGION_REGION")
+    assert list(found.iter(f"{space}Code")) == []
 
 
 def test_a_joint_release_has_no_sdmx_and_no_bundle(golden: dict[str, Path], place: Path) -> None:

@@ -12,7 +12,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from tacit.errors import InvalidParameter
 from tacit.report.exports.published import PublishedFolder
-from tacit.report.exports.tables import AGENCY, TAKEN, sdmx_text
+from tacit.report.exports.tables import AGENCY, TAKEN, id_of, sdmx_text
 
 _MES = "http://www.sdmx.org/resources/sdmxml/schemas/v2_1/message"
 _STR = "http://www.sdmx.org/resources/sdmxml/schemas/v2_1/structure"
@@ -29,15 +29,15 @@ STATUS = {"A": "Normal value", "U": "Low reliability", "O": "Missing value"}
 
 
 def structure_text(flows: Mapping[str, tuple[str, str]], *, prepared: str) -> str:
-    """One message for all dataflows: {id of the release: (title, SDMX-CSV text)}; `prepared` is a day.
+    """One message for all dataflows: {stem of the file: (title, SDMX-CSV text)}; `prepared` is a day.
 
     SDMX has no data structure without a dimension, so that a release of a single number without a period has none.
     """
     lists, schemes, structures, dataflows = [], [], [], []
-    for title, text in flows.values():
+    for stem, (title, text) in flows.items():
         rows = list(csv.reader(io.StringIO(text)))
         heads, body = rows[0], rows[1:]
-        flow = body[0][1].split(":", 1)[1].partition("(")[0]
+        flow = body[0][1].split(":", 1)[1].partition("(")[0] if body else id_of(stem)
         held = [h for h in heads if h in TAKEN and h not in ("STRUCTURE", "STRUCTURE_ID", "ACTION")]
         keys = _keys(heads)
         if not keys and "TIME_PERIOD" not in held:
