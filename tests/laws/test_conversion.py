@@ -207,3 +207,37 @@ def test_what_is_named_is_never_ignored() -> None:
     for bound in (tacit.Pure(epsilon=1), tacit.GaussianDP(mu=1), stated):
         with pytest.raises(InvalidParameter):
             tacit.convert(bound, type(bound), orders=(2.0,))
+
+
+@pytest.mark.parametrize(
+    ("mu", "tail"), [(0.2**0.5, 1e-6), (1.0, 1e-3), (0.1, 1e-9), (3.0, 0.2), (2.0, 0.01)]
+)
+def test_the_loss_of_gaussian_noise_and_of_all_that_is_as_private(mu: float, tail: float) -> None:
+    """Theorems `gaussian-loss-tail` and `profile-to-pointwise`: the normal law, and mechanisms that merge outputs."""
+    from scipy.stats import norm
+
+    from tacit.guarantees import GaussianDP, Pointwise, convert
+
+    bound = GaussianDP(mu=mu)
+    noise = convert(bound, Pointwise, delta=tail, law="gaussian-noise-to-pointwise").epsilon
+    assert noise == pytest.approx(mu * mu / 2 + mu * norm.isf(tail), rel=1e-9)
+    every = float(convert(bound, Pointwise, delta=tail).epsilon)
+    assert every >= noise
+    # Publish whether the loss is above a level: some level shows that the noise's own number fails, and none that
+    # the other one does.
+    seen = []
+    for level in [every * k / 400 for k in range(401)]:
+        p, q = norm.cdf(mu / 2 - level / mu), norm.cdf(-mu / 2 - level / mu)
+        if p > tail:
+            seen.append(math.log(p / q))
+    assert max(seen) > noise
+    assert max(seen) <= every * (1 + 1e-9)
+
+    # The mechanism of two outcomes that the proof names has the curve, and its loss is that number.
+    def curve(e: float) -> float:
+        return float(norm.cdf(mu / 2 - e / mu) - math.exp(e) * norm.cdf(-mu / 2 - e / mu))
+
+    q = tail * math.exp(-every)
+    for e in [every * k / 200 for k in range(201)]:
+        assert tail - math.exp(e) * q <= curve(e) * (1 + 1e-6) + 1e-15
+        assert (1 - q) - math.exp(e) * (1 - tail) <= curve(e) * (1 + 1e-6) + 1e-15

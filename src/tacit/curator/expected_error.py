@@ -17,7 +17,7 @@ import numpy as np
 from tacit.curator.random_counts import gamma_of
 from tacit.curator.treatments import NoisyParts, Treatment
 from tacit.errors import NoLaw
-from tacit.guarantees import Approximate, Concentrated, GaussianDP
+from tacit.guarantees import Approximate, Concentrated, GaussianDP, Neighbours, Rows
 from tacit.mechanisms.spreads import normal_quantile
 from tacit.risk import decompose
 from tacit.risk.releases import release_price
@@ -79,7 +79,8 @@ def expected(
     Where rows are declared to be draws from a population, also what sampling alone adds, in the worst case of a value
     in its range (theorem `risk-decomposition`: the two errors add up).
     """
-    found = _with_floor(_expected(question, treatment, confidence=confidence, rows=rows), question, treatment)
+    found = _expected(question, treatment, confidence=confidence, rows=rows)
+    found = _with_floor(found, question, treatment, rows)
     if not sampling or rows is None or not isinstance(question.form, Share | Average):
         return found
     worst = question.form.width / 2 / math.sqrt(rows)
@@ -94,10 +95,16 @@ def expected(
 NO_BOUND = "no lower bound is known for this statistic"
 
 
-def _with_floor(found: Expected, question: Question, treatment: Treatment) -> Expected:
-    """The largest valid lower bound of the worst expected error, from public numbers alone (tacit.risk)."""
+def _with_floor(found: Expected, question: Question, treatment: Treatment, rows: int | None) -> Expected:
+    """The largest valid lower bound of the worst expected error, from public numbers alone (tacit.risk).
+
+    A mean or a proportion over a public number of rows has that of its sum, divided by the number.
+    """
     problem = question.statistic.problem
     unit, size = base_unit(question.unit)
+    average = question.form if isinstance(question.form, Average) and rows is not None else None
+    if average is not None:
+        problem = "mean"
     reason = ""
     if problem is None or found.mean is None or not question.known_keys or question.cells is None:
         reason = NO_BOUND
@@ -118,7 +125,9 @@ def _with_floor(found: Expected, question: Question, treatment: Treatment) -> Ex
         "cells": sum(p.cells or 0 for p in question.parts),
         "at_most": 1 if people else row_limit(unit),
     }
-    if problem == "margins":
+    if average is not None:
+        about |= {"n": rows, "cells": 1, "low": average.low, "high": average.low + average.width}
+    elif problem == "margins":
         about["attributes"] = len(question.parts)
     elif problem == "sum":
         column = question.schema.measured(statistic.column)
@@ -137,6 +146,8 @@ def _with_floor(found: Expected, question: Question, treatment: Treatment) -> Ex
         **about,
     )
     from_n = "" if price.least_n is None else f"the lower bound holds from {price.least_n:,} units on"
+    if average is not None:
+        from_n = f"the lower bound is that of the sum, divided by {rows:,} rows"
     return replace(found, floor=price.lower_bound, floor_reason=price.reason or from_n)
 
 
@@ -181,7 +192,32 @@ def _expected(
         said = f"at {rows:,} rows the noise hides the divisor: there would be no interval"
         return Expected(mean=None, within=None, confidence=level, about=said)
     about = f"a cell with {rows:,} rows whose values lie in the middle of their range"
+    if isinstance(question.form, Average):
+        # The number of rows is public and has no noise: the error is that of the sum, divided by it.
+        mean = treatment.mean_errors()[question.form.part] * float(question.form.spacing) / rows
+        return Expected(mean=mean, within=half, confidence=level, about=f"{rows:,} rows, a public number")
+    if hidden_rows(question):
+        about = f"{about}; {PUBLIC_ROWS}"
     return Expected(mean=None, within=half, confidence=level, about=about)
+
+
+PUBLIC_ROWS = (
+    "declare missing= for the column (missing=False for a flag), and the number of rows needs no noise: the error is "
+    "then smaller"
+)
+
+
+def hidden_rows(question: Question) -> bool:
+    """Has the number of rows noise only because values may be missing? Then declaring `missing` removes it."""
+    unit, _ = base_unit(question.unit)
+    return (
+        isinstance(question.form, Share)
+        and isinstance(unit, Rows)
+        and unit.neighbours is Neighbours.REPLACE_ONE
+        and question.cells == 1
+        and not question.axes
+        and getattr(question.statistic, "where", None) is None
+    )
 
 
 def _of_cells(question: Question, treatment: Treatment, confidence: Fraction) -> Expected:

@@ -199,7 +199,9 @@ class BoundedAdversary(Condition):
         settle(self, assumption=text("assumption", self.assumption, empty=False))
         object.__setattr__(self, "advantage", probability("advantage", self.advantage))
         try:
-            object.__setattr__(self, "definition", Indistinguishability(self.definition))
+            # As the pages write it: SIM, IND, SIM-CDP.
+            word = str(getattr(self.definition, "value", self.definition)).strip().lower().removesuffix("-cdp")
+            object.__setattr__(self, "definition", Indistinguishability(word))
         except ValueError:
             raise UnknownName(
                 what="computational definition",

@@ -126,7 +126,10 @@ def losses(setting: Setting) -> dict[tuple[str, str], Floats]:
 
 RED = "#b42318"
 COLOURS = {"laplace": RED, "random": ACCENT, "threshold": MUTED}
-COLUMNS = ("setting", "method", "projection", "median", "mean", "low_5", "high_95", "laplace_over_this")
+COLUMNS = (
+    "setting", "method", "projection", "median", "mean", "low_5", "high_95", "laplace_over_this", "above_half"
+)  # fmt: skip
+PAPERS = "l1, the paper's (2)"
 
 
 def made(named: Sequence[tuple[str, Setting]], *, grid: tuple[int, int] | None, notes: Sequence[str]) -> Made:
@@ -142,7 +145,8 @@ def made(named: Sequence[tuple[str, Setting]], *, grid: tuple[int, int] | None, 
                 values = found[method, projection]
                 low, middle, high = (float(q) for q in np.quantile(values, [0.05, 0.5, 0.95]))
                 ratio = plain / middle if middle else float("inf")
-                rows.append((name, method, projection, middle, float(values.mean()), low, high, ratio))
+                above = float((values > 0.5).mean())
+                rows.append((name, method, projection, middle, float(values.mean()), low, high, ratio, above))
     first, setting = every[0], named[0][1]
     told = []
     for projection in PROJECTIONS:
@@ -156,11 +160,13 @@ def made(named: Sequence[tuple[str, Setting]], *, grid: tuple[int, int] | None, 
         columns=COLUMNS,
         rows=tuple(rows),
         notes=(*told, *notes),
-        draw=lambda: _draw(first, setting, grid),
+        draw=lambda: _draw(first, setting, grid, "none" if grid else PAPERS),
     )
 
 
-def _draw(found: dict[tuple[str, str], Floats], setting: Setting, grid: tuple[int, int] | None) -> Figure:
+def _draw(
+    found: dict[tuple[str, str], Floats], setting: Setting, grid: tuple[int, int] | None, projection: str
+) -> Figure:
     from matplotlib.figure import Figure
 
     one = {m: v / setting.rows for m, v in released(setting, 0).items()}
@@ -188,31 +194,35 @@ def _draw(found: dict[tuple[str, str], Floats], setting: Setting, grid: tuple[in
             panel.set_yticks([])
         panel.set_title(title, color=INK, fontsize=9, loc="left")
     place = axes["loss"]
-    top = max(float(v.max()) for (m, p), v in found.items() if p == "none")
-    edges = np.geomspace(
-        max(1e-3, min(float(v.min()) for (_, p), v in found.items() if p == "none")) * 0.9, top * 1.05, 60
-    )
-    for method in METHODS:
-        place.hist(
-            found[method, "none"],
-            bins=list(edges),
-            color=COLOURS[method],
-            alpha=0.7,
-            label=METHOD_NAMES[method],
-        )
-    place.set_xscale("log")
+    shown = {m: found[m, projection] for m in METHODS}
+    top = max(float(v.max()) for v in shown.values())
+    if projection == "none":
+        edges = np.geomspace(max(1e-3, min(float(v.min()) for v in shown.values())) * 0.9, top * 1.05, 60)
+        for method, values in shown.items():
+            place.hist(values, bins=list(edges), color=COLOURS[method], alpha=0.7, label=METHOD_NAMES[method])
+        place.set_xscale("log")
+    else:
+        edges = np.linspace(0, top * 1.02, 27)
+        for method, values in shown.items():
+            place.hist(
+                values, bins=list(edges), color=COLOURS[method], histtype="step", linewidth=2,
+                label=METHOD_NAMES[method],
+            )  # fmt: skip
+        place.axvline(0.5, color=MUTED, linewidth=0.8)
     place.legend(frameon=False, fontsize=9)
     title = f"{setting.trials} releases, n = {setting.rows}, epsilon = {setting.epsilon:g}, gamma = {setting.gamma:g}"
-    label(place, title, "L1 loss, before any projection", "releases")
+    where = "before any projection" if projection == "none" else "after the paper's projection (2)"
+    label(place, title, f"L1 loss, {where}", "releases")
     return figure
 
 
 # Hall, Rinaldo, Wasserman 2011, Figure 1: 25 bins, two of them occupied, 500 rows.
 
-SETTING = Setting(counts=(0,) * 8 + (300,) + (0,) * 8 + (200,) + (0,) * 7, epsilon=0.2, gamma=0.1, trials=100)
+SETTING = Setting(counts=(0,) * 8 + (300,) + (0,) * 8 + (200,) + (0,) * 7, epsilon=0.1, gamma=0.1, trials=100)
 NOTES = (
-    "The source leaves epsilon, gamma and the two counts open; epsilon = 0.2, gamma = 0.1 (the least with 2k <= gamma "
-    "n) and 300 + 200 rows are assumed. As there, plain noise often has a loss above 0.5.",
+    "The source leaves epsilon, gamma and the two counts open; gamma = 0.1 (the least with 2k <= gamma n) and 300 + "
+    "200 rows are assumed. It projects by its rule (2) and says that plain noise occasionally loses more than 0.5: of "
+    "100 projected releases 37 do at epsilon = 0.05, 1 does at 0.1, and none from 0.12 on. So epsilon = 0.1 is taken.",
     "Random DP is the weaker promise: the only inhabitant of a cell is not protected.",
 )
 
@@ -286,13 +296,13 @@ def make_hall_5_1() -> Made:
     """The thesis prints no number at all: the paper's experiment, and how it changes with epsilon."""
     named = [
         (f"epsilon = {epsilon:g}", replace(SETTING, epsilon=epsilon))
-        for epsilon in (0.2, 0.05, 0.5, 1.0, 2.0)
+        for epsilon in (0.1, 0.05, 0.2, 0.5, 1.0, 2.0)
     ]
     note = (
         "The thesis does not state k, n, epsilon or gamma for this figure; its caption and panels are those of the "
         "paper's Figure 1, whose numbers are taken. The table adds other epsilons."
     )
-    return made(named, grid=None, notes=(note, *NOTES[1:]))
+    return made(named, grid=None, notes=(note, *NOTES))
 
 
 HALL_5_1 = Reproduction(

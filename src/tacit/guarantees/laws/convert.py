@@ -30,7 +30,7 @@ from tacit.guarantees.bounds import (
     Pure,
     Renyi,
 )
-from tacit.guarantees.bounds.base import no_renyi
+from tacit.guarantees.bounds.base import no_renyi, solve_epsilon
 from tacit.guarantees.bounds.gaussian import normal_cdf
 from tacit.guarantees.laws.registry import LAWS, Law, find, largest, law
 from tacit.guarantees.laws.registry import law as registered
@@ -246,24 +246,57 @@ def approximate_to_renyi(bound: Approximate, *, orders: Iterable[float] = COMMON
 def curve_to_pointwise(bound: Bound, *, delta: float) -> Pointwise:
     """The smallest loss that the curve shows to be exceeded with probability at most delta.
 
-    A point (e, x delta) of the curve gives e' = e - ln(1 - x); the best of a few x is taken.
+    A point (e, x delta) of the curve gives e' = e - ln(1 - x). The best of a few x, and then the best e between its
+    neighbours: no smaller loss follows from the curve (theorem `profile-to-pointwise`).
     """
     d = open_probability(delta)
-    best = math.inf
+    tried: dict[float, float] = {}
     for share in (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7):
         at = bound._epsilon(d * share)
-        if math.isinf(at):
-            continue
-        level = bound._delta(at)
-        if level < d:
-            best = min(best, upper(lambda at=at, level=level: ball(at) - (-ball(level) / ball(d)).log1p()))  # type: ignore[misc]
-    if math.isinf(best):
+        if math.isfinite(at):
+            tried[at] = _pointwise_at(bound, at, d)
+    if not tried or math.isinf(min(tried.values())):
         raise NoLaw(
             operation=f"{type(bound).__name__} to Pointwise at delta = {d:g}",
             reason="no finite loss holds with this probability",
             hint="name a larger delta",
         )
-    return Pointwise(epsilon=best, delta=d)
+    places = sorted(tried)
+    best = places.index(min(places, key=tried.__getitem__))
+    low, high = places[max(best - 1, 0)], places[min(best + 1, len(places) - 1)]
+    for _ in range(_GOLDEN_STEPS):
+        left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+        for at in (left, right):
+            if at not in tried:
+                tried[at] = _pointwise_at(bound, at, d)
+        low, high = (low, right) if tried[left] <= tried[right] else (left, high)
+    return Pointwise(epsilon=min(tried.values()), delta=d)
+
+
+_GOLDEN, _GOLDEN_STEPS = (math.sqrt(5) - 1) / 2, 24
+
+
+def _pointwise_at(bound: Bound, at: float, delta: float) -> float:
+    """The loss that the point of the curve at this epsilon shows, from above."""
+    level = bound._delta(at)
+    return math.inf if level >= delta else upper(lambda: ball(at) - (-ball(level) / ball(delta)).log1p())
+
+
+@registered("gaussian-noise-to-pointwise", operation="convert", rests_on="gaussian-loss-tail")
+def gaussian_noise_to_pointwise(bound: GaussianDP, *, delta: float) -> Pointwise:
+    """Gaussian noise itself, before anything is computed from it: epsilon = mu^2/2 + mu z, z the upper quantile.
+
+    Not for every mechanism with this mu: outputs that are merged may exceed it more often (`curve_to_pointwise`).
+    """
+    d = open_probability(delta)
+    mu = float(bound.mu)
+    if mu == 0:
+        return Pointwise(epsilon=0.0, delta=d)
+
+    def exceeded(epsilon: float) -> float:
+        return upper(lambda: normal_cdf(ball(mu) / 2 - ball(epsilon) / ball(mu)))
+
+    return Pointwise(epsilon=solve_epsilon(exceeded, d, start=max(mu, 1e-300)), delta=d)
 
 
 @registered("to-profile", operation="convert", rests_on="dominating-pair")
