@@ -200,7 +200,9 @@ class BoundedAdversary(Condition):
         object.__setattr__(self, "advantage", probability("advantage", self.advantage))
         try:
             # As the pages write it: SIM, IND, SIM-CDP.
-            word = str(getattr(self.definition, "value", self.definition)).strip().lower().removesuffix("-cdp")
+            word = (
+                str(getattr(self.definition, "value", self.definition)).strip().lower().removesuffix("-cdp")
+            )
             object.__setattr__(self, "definition", Indistinguishability(word))
         except ValueError:
             raise UnknownName(
