@@ -10,6 +10,7 @@ from tacit.accounting.accountants import TOLERANCE, Account, account
 from tacit.accounting.events import Event, flatten
 from tacit.errors import InvalidParameter, NoLaw, TacitError
 from tacit.exact.checks import flag, non_negative, positive, probability
+from tacit.exact.search import bisected
 from tacit.guarantees.arguments import LARGEST, how_many
 from tacit.guarantees.units import Neighbours
 
@@ -110,9 +111,7 @@ def _begin(rough: Callable[[float], float], target: float, more_noise: bool) -> 
             if abs(x) > _FURTHEST / 2:
                 return None
         low, high = min(x, x + way * step), max(x, x + way * step)
-        for _ in range(8):
-            middle = (low + high) / 2
-            low, high = (middle, high) if height(middle) > 0 else (low, middle)
+        low, high = bisected(lambda at: not height(at) > 0, low, high, halvings=8)
     except (TacitError, OverflowError):
         return None
     return math.exp(sign * (low + high) / 2)

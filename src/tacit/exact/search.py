@@ -34,23 +34,31 @@ def bisected(
     absolute: float | Fraction = 0.0,
     logarithmic: bool = False,
 ) -> tuple[Number, Number]:
-    """The ends (does not hold, holds) of what is left of low..high: neighbours, if they are integers.
+    """The ends (does not hold, holds) of what is left of low..high after at most `halvings`.
 
-    Floats and fractions are halved `halvings` times, or until high - low is at most `relative * high`, or `absolute`;
-    `logarithmic` ones, which are positive floats, by their geometric mean, until high / low is at most `relative`.
+    Integers become neighbours. Floats and fractions are halved until high - low is at most `relative` times the larger
+    of them in size, or `absolute`, or until no float is between; `logarithmic` ones, which are positive floats, by
+    their geometric mean, until high / low is at most `relative`.
     """
+    left = math.inf if halvings is None else halvings
     if isinstance(low, int) and isinstance(high, int):
-        while high - low > 1:
+        while high - low > 1 and left > 0:
             middle = (low + high) // 2
             low, high = (low, middle) if holds(middle) else (middle, high)
+            left -= 1
         return low, high
-    while halvings is None or halvings > 0:
-        if halvings is not None:
-            halvings -= 1
-        elif (high / low <= relative) if logarithmic else not high - low > max(relative * high, absolute):
+    while left > 0:
+        if (
+            (high / low <= relative)
+            if logarithmic
+            else high - low <= max(relative * max(-low, high), absolute)
+        ):
             break
         between: Any = math.sqrt(low * high) if logarithmic else (low + high) / 2
+        if not low < between < high:
+            break
         low, high = (low, between) if holds(between) else (between, high)
+        left -= 1
     return low, high
 
 

@@ -21,6 +21,7 @@ from tacit.exact.balls import Ball, ball, precision, upper
 from tacit.exact.checks import settle, whole
 from tacit.exact.integers import integer_array
 from tacit.exact.rounding import Exact, down, exact_parameter, up
+from tacit.exact.search import bisected
 from tacit.guarantees import Bound, Concentrated, GaussianDP, gaussian_budget
 from tacit.guarantees.running_sum import root
 from tacit.mechanisms.base import (
@@ -88,13 +89,7 @@ def _around(meets: Callable[[Fraction], bool], guess: float) -> Fraction | None:
 
 
 def _between(meets: Callable[[Fraction], bool], low: float, high: float) -> Fraction:
-    while high - low > RELATIVE * high:
-        middle = (low + high) / 2.0
-        if meets(Fraction(middle)):
-            high = middle
-        else:
-            low = middle
-    return Fraction(high)
+    return Fraction(bisected(lambda std: meets(Fraction(std)), low, high, relative=RELATIVE)[1])
 
 
 def greatest(meets: Callable[[Fraction], bool], limit: Fraction) -> Fraction:

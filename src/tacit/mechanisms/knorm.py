@@ -17,6 +17,7 @@ from tacit.exact.balls import ball, upper
 from tacit.exact.checks import settle
 from tacit.exact.integers import add_exact, integer_array
 from tacit.exact.rounding import Exact, exact_parameter, up
+from tacit.exact.search import bisected
 from tacit.guarantees import Approximate, Bound, Pure
 from tacit.mechanisms.base import (
     Mechanism,
@@ -196,10 +197,10 @@ class Radial(ShapedMechanism):
         )
         weights = np.diff(edges)
         radius = gammaincinv(d + 1, np.minimum(edges[1:], 1 - 1e-16))
-        low, high = 0.0, float(m.reach.max() * gammaincinv(d, 1 - miss / 2))
-        while high - low > 1e-9 * high:
-            t = (low + high) / 2
-            low, high = (t, high) if float((weights * widest(t / radius)).sum()) > miss else (low, t)
+        _, high = bisected(
+            lambda t: not float((weights * widest(t / radius)).sum()) > miss,
+            0.0, float(m.reach.max() * gammaincinv(d, 1 - miss / 2)), relative=1e-9,
+        )  # fmt: skip
         return float(high * scale + self.step / 2)
 
 

@@ -24,6 +24,7 @@ from tacit.exact.arrays import Floats, Integers
 from tacit.exact.checks import flag, members, whole
 from tacit.exact.integers import integer_array
 from tacit.exact.rounding import Exact
+from tacit.exact.search import bisected
 from tacit.guarantees import Bound, Neighbours
 from tacit.mechanisms.base import Released
 from tacit.mechanisms.bodies import Gauge
@@ -355,11 +356,7 @@ def gaussian_wins_from(
     high = 1
     while not wins(high):
         high *= 2
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if wins(middle) else (middle, high)
-    return high
+    return bisected(wins, high // 2, high)[1]
 
 
 def margin_errors(

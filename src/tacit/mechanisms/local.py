@@ -26,6 +26,7 @@ from tacit.exact.balls import ball, upper
 from tacit.exact.checks import flag, settle, whole
 from tacit.exact.integers import integer_array
 from tacit.exact.rounding import Exact, up
+from tacit.exact.search import bisected
 from tacit.guarantees import Profile, Pure
 from tacit.guarantees.units import Neighbours
 from tacit.mechanisms.base import Mechanism, Released, confidence_level, epsilon_parameter, shown
@@ -149,10 +150,7 @@ def _first(true: Callable[[int], bool], n: int, start: int, step: int) -> int:
                 high = low + step
                 break
             low, step = low + step, 2 * step
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if true(middle) else (middle, high)
-    return high
+    return bisected(true, low, high)[1]
 
 
 def _window(trials: int, chance: float) -> tuple[int, int]:

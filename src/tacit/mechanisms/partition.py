@@ -24,6 +24,7 @@ from tacit.exact.balls import Ball, ball, lower, precision, upper
 from tacit.exact.checks import flag, settle, whole
 from tacit.exact.integers import add_exact, integer_array, narrowed
 from tacit.exact.rounding import Exact, down, exact_parameter, up
+from tacit.exact.search import bisected
 from tacit.guarantees import Approximate, GaussianDP
 from tacit.mechanisms.base import (
     Mechanism,
@@ -82,12 +83,11 @@ class KeyDistribution:
 
     def error_bound(self, confidence: Fraction) -> int:
         """The least t with Pr[|center - J| <= t] >= confidence."""
-        low, high = -1, len(self.reached) + 1
-        while high - low > 1:
-            t = (low + high) // 2
-            inside = self.kept(self.center + t) - self.kept(self.center - t - 1)
-            low, high = (low, t) if inside >= confidence else (t, high)
-        return high
+
+        def holds(t: int) -> bool:
+            return self.kept(self.center + t) - self.kept(self.center - t - 1) >= confidence
+
+        return bisected(holds, -1, len(self.reached) + 1)[1]
 
     def below(self, supports: AnyArray, source: Source) -> npt.NDArray[np.bool_]:
         """Coins that show 1 with probability Pr[J <= n], exactly: one word each, a second one on a tie."""
@@ -316,11 +316,7 @@ class PartitionSelection(Mechanism):
         high = 1
         while Fraction(self.keep_probability(high)) < level:
             high *= 2
-        low = high // 2
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if Fraction(self.keep_probability(middle)) >= level else (middle, high)
-        return high
+        return bisected(lambda n: Fraction(self.keep_probability(n)) >= level, high // 2, high)[1]
 
     def select(self, supports: npt.ArrayLike, *, source: Source | None = None) -> Kept:
         """Which keys may be named, given how many units support each key that occurs."""
@@ -616,11 +612,7 @@ class GaussianSelection(PartitionSelection):
             high *= 2
             if high > 1 << 60:
                 return 1 << 60
-        low = high // 2
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if meets(middle) else (middle, high)
-        return high
+        return bisected(meets, high // 2, high)[1]
 
     @property
     def rho(self) -> float:
@@ -639,16 +631,14 @@ class GaussianSelection(PartitionSelection):
             target = up(epsilon_parameter(self.epsilon))
             return Approximate(epsilon=target, delta=self.delta(target))
         delta = min(2 * max(self.new, 1e-300), 0.5)
-        low, high = 0.0, 1.0
+        high = 1.0
         while self.delta(high) > delta:
             high *= 2
             if high > 1e6:
                 raise NotCertified(
                     what="the bound of a selection", reason="no epsilon below 10^6 meets its delta"
                 )
-        for _ in range(40):
-            middle = (low + high) / 2
-            low, high = (low, middle) if self.delta(middle) <= delta else (middle, high)
+        _, high = bisected(lambda epsilon: self.delta(epsilon) <= delta, 0.0, high, halvings=40)
         return Approximate(epsilon=high, delta=delta)
 
     @property
@@ -705,7 +695,7 @@ class GaussianSelection(PartitionSelection):
 
 def _best_mu(epsilon: float, delta: float) -> float:
     """About the largest mu with delta(epsilon) <= delta, in floats."""
-    low, high = 0.0, 1.0
+    high = 1.0
 
     def meets(mu: float) -> bool:
         return bool(
@@ -714,10 +704,7 @@ def _best_mu(epsilon: float, delta: float) -> float:
 
     while meets(high):
         high *= 2
-    for _ in range(50):
-        middle = (low + high) / 2
-        low, high = (middle, high) if meets(middle) else (low, middle)
-    return low
+    return bisected(lambda mu: not meets(mu), 0.0, high, halvings=50)[0]
 
 
 def _threshold(shape: GaussianSelection, noise_std: float, limit: float) -> int:

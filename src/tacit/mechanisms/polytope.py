@@ -24,6 +24,7 @@ from tacit.exact.checks import settle, whole
 from tacit.exact.enclosures import Matrix, Reals
 from tacit.exact.integers import unmasked
 from tacit.exact.rounding import Exact, exact_parameter, up
+from tacit.exact.search import bisected
 from tacit.guarantees import Pure
 from tacit.mechanisms.base import confidence_level, epsilon_parameter, shown
 from tacit.mechanisms.knorm import ShapedMechanism
@@ -456,12 +457,13 @@ class RangeNorm(ShapedMechanism):
         from scipy.special import gammaincc, gammaincinv
 
         d, miss = self.coordinates, 1 - float(confidence_level(confidence))
-        low, high = 0.0, float(gammaincinv(d, 1 - miss))
-        while high - low > 1e-9 * high:
-            t = (low + high) / 2
+
+        def holds(t: float) -> bool:
             tail = gammaincc(d + 2, t) - 2 * t / (d + 1) * gammaincc(d + 1, t)
             tail += t * t / (d * (d + 1)) * gammaincc(d, t)
-            low, high = (t, high) if tail > miss else (low, t)
+            return not tail > miss
+
+        _, high = bisected(holds, 0.0, float(gammaincinv(d, 1 - miss)), relative=1e-9)
         return float(high * float(self._scale) + self.step / 2)
 
     def max_error(self, *, confidence: Exact = 0.95, dimension: int | None = None) -> float:

@@ -15,6 +15,7 @@ from tacit.exact.arrays import AnyArray
 from tacit.exact.checks import settle, whole
 from tacit.exact.integers import add_exact, integer_array
 from tacit.exact.rounding import Exact
+from tacit.exact.search import bisected
 from tacit.guarantees import Approximate
 from tacit.mechanisms.base import Mechanism, Released, confidence_level, epsilon_parameter, in_units, shown
 from tacit.mechanisms.gaussian import delta_parameter
@@ -54,14 +55,7 @@ def distance_to_instability(values: npt.ArrayLike, *, rank: int, steps: int) -> 
     # Windows that leave the data are infinite: k + 1 >= m on the left, m + k + 1 > n on the right.
     most = min(m, array.size + 1 - m) - 1
     padded = np.concatenate([ordered[:1], ordered, ordered[-1:]])
-    low, high = -1, most
-    while high - low > 1:
-        middle = (low + high) // 2
-        if local_sensitivity_at(padded, m, middle) > steps:
-            high = middle
-        else:
-            low = middle
-    return high
+    return bisected(lambda k: local_sensitivity_at(padded, m, k) > steps, -1, most)[1]
 
 
 class _ByTest(Mechanism):

@@ -17,6 +17,7 @@ from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
 from tacit.exact.balls import Ball, ball, precision, upper
 from tacit.exact.checks import members, plain, settle, whole
 from tacit.exact.rounding import Exact, exact_parameter, up
+from tacit.exact.search import bisected
 from tacit.guarantees import Pure
 from tacit.mechanisms.base import (
     Mechanism,
@@ -287,10 +288,9 @@ class PermuteAndFlip(SelectionMechanism):
         allowed = float(1 - confidence_level(confidence))
         if self._miss(0.0, k) <= allowed:
             return 0.0
-        low, high = 0.0, math.log(k / allowed) + 1
-        while high - low > 1e-12 * high:
-            middle = (low + high) / 2
-            low, high = (middle, high) if self._miss(middle, k) > allowed else (low, middle)
+        _, high = bisected(
+            lambda gap: not self._miss(gap, k) > allowed, 0.0, math.log(k / allowed) + 1, relative=1e-12
+        )
         return high / float(self.rate)
 
 
@@ -552,11 +552,7 @@ class IntervalExponential(Mechanism):
             side = [np.exp(-a * (t + 1)) * -np.expm1(-a * np.maximum(m - t, 0)) for m in (c, width - c)]
             return float(((side[0] + side[1]) / mass).max())
 
-        low, high = -1, self._width
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if miss(middle) > allowed else (low, middle)
-        return float(high * self.step)
+        return float(bisected(lambda t: not miss(t) > allowed, -1, self._width)[1] * self.step)
 
     def max_error(self, *, confidence: Exact = 0.95, dimension: int) -> float:
         """For `dimension` numbers released side by side (which composes their epsilons)."""

@@ -23,6 +23,7 @@ from tacit.exact.balls import Ball, ball, precision, upper
 from tacit.exact.checks import settle, whole
 from tacit.exact.integers import add_exact, integer_array, narrowed
 from tacit.exact.rounding import Exact, exact_parameter, up
+from tacit.exact.search import bisected
 from tacit.guarantees import Bound
 from tacit.mechanisms.base import Mechanism, confidence_level
 from tacit.mechanisms.gaussian import Gaussian
@@ -593,10 +594,7 @@ def _quiet_level(law: NoiseTails, cells: int) -> int:
     low, high = 0, 1
     while float(law.upper(high + 1)) > wanted:
         low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if float(law.upper(middle + 1)) > wanted else (low, middle)
-    return high
+    return bisected(lambda level: not float(law.upper(level + 1)) > wanted, low, high)[1]
 
 
 def by_estimated_risk(released: SparseReleased, estimate: Estimate = "fitted") -> SparseTable:

@@ -17,6 +17,7 @@ import numpy as np
 
 from tacit.errors import NoLaw
 from tacit.exact.arrays import AnyArray, Floats
+from tacit.exact.search import bisected
 from tacit.mechanisms.base import Mechanism
 from tacit.noise.source import Source
 
@@ -94,11 +95,9 @@ def radial_quantile(widths: tuple[float, ...], shape: int, miss: float) -> float
         [np.linspace(1, 0.01, NODES), np.geomspace(0.01, 1e-3 * miss, NODES)[1:], [0.0]]
     )
     weights, radius = np.diff(edges), gammaincinv(shape, np.minimum(edges[1:], 1 - 1e-16))
-    low, high = 0.0, float(found.reach * gammaincinv(shape, 1 - miss / 2))
-    while high - low > 1e-6 * high:
-        t = (low + high) / 2
-        low, high = (t, high) if float((weights * found.tail(t / radius)).sum()) > miss else (low, t)
-    return high
+    most = float(found.reach * gammaincinv(shape, 1 - miss / 2))
+    holds: Callable[[float], bool] = lambda t: not float((weights * found.tail(t / radius)).sum()) > miss  # noqa: E731
+    return bisected(holds, 0.0, most, relative=1e-6)[1]
 
 
 def normal_factor(miss: float) -> float:
@@ -130,11 +129,8 @@ def _laplace(terms: int, miss: float) -> float:
         [np.linspace(1, 0.01, NODES), np.geomspace(0.01, 1e-3 * miss, NODES)[1:], [0.0]]
     )
     weights, spread = np.diff(edges), np.sqrt(gammaincinv(terms, np.minimum(edges[1:], 1 - 1e-16)) / terms)
-    low, high = 0.0, -math.log(miss) + 2
-    while high - low > 1e-6 * high:
-        t = (low + high) / 2
-        low, high = (t, high) if float((weights * 2 * ndtr(-t / spread)).sum()) > miss else (low, t)
-    return high
+    holds: Callable[[float], bool] = lambda t: not float((weights * 2 * ndtr(-t / spread)).sum()) > miss  # noqa: E731
+    return bisected(holds, 0.0, -math.log(miss) + 2, relative=1e-6)[1]
 
 
 # --- weighted sums, many cells at once: what exact intervals of ratios need (theorem `pivot-intervals`) -------

@@ -24,6 +24,7 @@ from tacit.exact.balls import Ball, upper
 from tacit.exact.checks import settle, whole
 from tacit.exact.integers import add_exact, integer_array, narrowed
 from tacit.exact.rounding import Exact, exact_parameter, up
+from tacit.exact.search import bisected
 from tacit.guarantees import Approximate
 from tacit.mechanisms.base import Mechanism, epsilon_parameter
 from tacit.mechanisms.gaussian import Gaussian, delta_parameter
@@ -153,10 +154,7 @@ class StableHistogram(Mechanism):
         low, high = keys.each - 1, keys.each
         while make(high).key_delta > limits:
             low, high = high, 2 * high + 1
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if make(middle).key_delta > limits else (low, middle)
-        return make(high)
+        return make(bisected(lambda threshold: not make(threshold).key_delta > limits, low, high)[1])
 
     @property
     def key_delta(self) -> float:

@@ -23,6 +23,7 @@ import numpy.typing as npt
 from tacit.errors import NotCertified
 from tacit.exact.arrays import AnyArray, Words
 from tacit.exact.balls import Ball, precision, scaled_floor
+from tacit.exact.search import bisected
 from tacit.noise.source import Source
 
 CHUNK = 1 << 14
@@ -161,10 +162,7 @@ class Inverter:
                     raise NotCertified(
                         what="a random draw", reason=f"the law has mass beyond 2^{SUPPORT_BITS}"
                     )
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if below(middle) else (low, middle)
-        return low
+        return bisected(lambda k: not below(k), low, high)[0]
 
     def _lowest(self) -> int:
         return (1 << self.bits) >> FLOOR_BITS

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.arrays import Floats
 from tacit.exact.rounding import Exact, exact_parameter
+from tacit.exact.search import bisected
 
 ROUNDING = 1e-12
 
@@ -135,10 +136,7 @@ def _first(reached: Callable[[float], bool], start: float) -> float:
         low, high = 0.0, start
         while not reached(high):
             low, high = high, 2 * high
-    while high - low > 1e-12 * max(abs(low), abs(high), 1e-12 * start):
-        middle = (low + high) / 2
-        low, high = (low, middle) if reached(middle) else (middle, high)
-    return high
+    return bisected(reached, low, high, relative=1e-12, absolute=1e-12 * (1e-12 * start))[1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

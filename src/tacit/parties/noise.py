@@ -24,6 +24,7 @@ from tacit.exact.balls import ball, upper
 from tacit.exact.checks import non_negative, positive, probability, whole
 from tacit.exact.integers import add_exact
 from tacit.exact.rounding import down, up
+from tacit.exact.search import bisected
 from tacit.guarantees import Always, Approximate, Bound, BoundedAdversary, Guarantee, Pure
 from tacit.guarantees.conditions import Indistinguishability
 from tacit.mechanisms.spreads import CellNoise, Pivot, laplace_factor
@@ -293,9 +294,7 @@ def _calibrated(epsilon: Fraction, delta: Fraction, steps: int, moved: int) -> F
         low, high = high, 2 * high
         if high > 1e9:
             return None
-    while high / low > 1.01:
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if fits(Fraction(middle)) else (middle, high)
+    _, high = bisected(lambda value: fits(Fraction(value)), low, high, relative=1.01, logarithmic=True)
     return Fraction(high).limit_denominator(1 << 20) + Fraction(1, 1 << 19)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from tacit.errors import NotCertified
 from tacit.exact.arrays import UNIT, Floats
 from tacit.exact.rounding import Interval
+from tacit.exact.search import bisected
 from tacit.exact.threads import one_thread
 from tacit.pld.distributions import AtomicPLD, Gridded, gridded
 from tacit.pld.fourier import CertifiedCurve, Piece, compose, cutoff_frequency, inverted, read
@@ -240,13 +241,7 @@ class CompositionEngine:
         low, high = scale - 12.0, scale + 16.0
         if gap(low) <= 0:
             return 0.0, mean
-        for _ in range(30):
-            middle = (low + high) / 2
-            if gap(middle) > 0:
-                low = middle
-            else:
-                high = middle
-        tilt = math.exp(low)
+        tilt = math.exp(bisected(lambda log_tilt: not gap(log_tilt) > 0, low, high, halvings=30)[0])
         return tilt, rough.moments(tilt)[1]
 
     def _tilt_for_epsilon(self, epsilon: float) -> tuple[float, float]:
@@ -256,16 +251,13 @@ class CompositionEngine:
         if mean >= epsilon:
             return 0.0, math.log(0.5)
         scale = -math.log(max(math.sqrt(variance), 1e-300))
-        low, high = scale - 12.0, scale + 16.0
         floor = self._floor()
-        for _ in range(30):
-            middle = (low + high) / 2
-            k, mean, _ = rough.moments(math.exp(middle))
-            if mean < epsilon and k - math.exp(middle) * mean > floor:
-                low = middle
-            else:
-                high = middle
-        tilt = math.exp(low)
+
+        def enough(log_tilt: float) -> bool:
+            k, mean, _ = rough.moments(math.exp(log_tilt))
+            return not (mean < epsilon and k - math.exp(log_tilt) * mean > floor)
+
+        tilt = math.exp(bisected(enough, scale - 12.0, scale + 16.0, halvings=30)[0])
         k = rough.moments(tilt)[0]
         return tilt, min(k - tilt * epsilon - 2.0, math.log(0.5))
 
@@ -465,14 +457,7 @@ def _invert(pair: Pair, delta: float) -> Interval:
             low, high = high, high * 2
             if math.isinf(high):
                 return low, high
-        while True:
-            middle = low + (high - low) / 2 if low else high / 2
-            if not low < middle < high or (low and high - low <= 4e-16 * high):
-                return low, high
-            if over(middle):
-                low = middle
-            else:
-                high = middle
+        return bisected(lambda e: not over(e), low, high, relative=4e-16)
 
     top = search(lambda e: pair.hockey_stick(e).high > delta)[1]
     bottom = search(lambda e: pair.hockey_stick(e).low > delta)[0] if pair.exact else 0.0

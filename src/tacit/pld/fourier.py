@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from tacit.exact.arrays import UNIT, Floats
 from tacit.exact.rounding import Interval
+from tacit.exact.search import bisected
 
 _DEAD = 1e-26
 _GONE = 69.0
@@ -519,11 +520,5 @@ def inverted(solved: CertifiedCurve, delta: float, guess: float) -> Interval:
         width *= 2
         if start - width < min(0.0, composed.base * step):
             return Interval(low=0.0, high=high)
-    good, bad = start - width, start
-    for _ in range(30):
-        centre = (good + bad) / 2
-        if solved.below(centre, reach) > delta:
-            good = centre
-        else:
-            bad = centre
+    good, _ = bisected(lambda e: not solved.below(e, reach) > delta, start - width, start, halvings=30)
     return Interval(low=max(0.0, min(good, high)), high=high)

@@ -18,6 +18,7 @@ from tacit.exact.arrays import Floats
 from tacit.exact.balls import ball, precision
 from tacit.exact.checks import require
 from tacit.exact.rounding import Interval, sum_up
+from tacit.exact.search import bisected
 from tacit.pld.characteristic import CharacteristicComposition
 from tacit.pld.pairs.base import NOTHING, UNBOUNDED, Pair
 from tacit.pld.pairs.gaussian import GaussianPair
@@ -470,15 +471,7 @@ def _cross(over: Any, top: float) -> tuple[float, float]:
     low, high = 0.0, top
     if not over(low):
         return 0.0, 0.0
-    for _ in range(100):
-        middle = (low + high) / 2
-        if middle in (low, high):
-            break
-        if over(middle):
-            low = middle
-        else:
-            high = middle
-    return low, high
+    return bisected(lambda e: not over(e), low, high, halvings=100)
 
 
 @lru_cache(maxsize=256)

@@ -16,6 +16,7 @@ from tacit.exact.arrays import AnyArray
 from tacit.exact.checks import flag, members, settle, whole
 from tacit.exact.integers import add_exact, integer_array
 from tacit.exact.rounding import Exact, up
+from tacit.exact.search import bisected
 from tacit.guarantees import Neighbours, Pure
 from tacit.guarantees.conditions import INDEPENDENT_DRAWS, LEAST_ROWS
 from tacit.mechanisms import L1, CountSensitivity, Exponential, Geometric, Laplace, Score
@@ -295,12 +296,8 @@ def _exact_below(n: int, k: int, gamma: Fraction, sharp: bool, neighbours: Neigh
         return int(gamma * n // ((2 if replaced else 1) * k))
     if not replaced:
         return min(int(gamma * n // (k - 1)), (n - 1) // k)
-    low, high = 0, (n + 1) // k + 1  # the worst share grows with t up to (n + 1)/k
-    while high - low > 1:
-        middle = (low + high) // 2
-        fits = worst_share(rows=n, cells=k, below=middle) <= gamma
-        low, high = (middle, high) if fits else (low, middle)
-    return low
+    # The worst share grows with t up to (n + 1)/k.
+    return bisected(lambda t: not worst_share(rows=n, cells=k, below=t) <= gamma, 0, (n + 1) // k + 1)[0]
 
 
 # A proportion that is published exactly where few rows could tell: Hall's (5.1), both tails.
@@ -391,16 +388,10 @@ class RandomProportion(RandomMechanism):
             return None
         if self.neighbours is Neighbours.ADD_OR_REMOVE:
             return int(self._gamma * self.rows // 1) - 1
-        low, high = (
-            0,
-            self.rows // 2 + 1,
-        )  # f grows up to the middle, and f(middle) > 1/2 is found by is_exact too
+        high = self.rows // 2 + 1  # f grows up to the middle, and f(middle) > 1/2 is found by is_exact too
         if self.is_exact(min(high, self.rows)):
             return self.rows
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if self.is_exact(middle) else (low, middle)
-        return low
+        return bisected(lambda below: not self.is_exact(below), 0, high)[0]
 
     def law(self, count: int) -> tuple[Coordinate]:
         """The law of the output for the referee."""

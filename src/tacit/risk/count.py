@@ -16,6 +16,7 @@ from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import whole
 from tacit.exact.rounding import Exact, exact_parameter, up
+from tacit.exact.search import bisected
 from tacit.guarantees import Pure
 from tacit.mechanisms.base import Mechanism, Released, confidence_level, epsilon_parameter, one_value
 from tacit.mechanisms.laplace import TruncatedGeometric
@@ -170,12 +171,11 @@ class OptimalCount(Mechanism):
         matrix = self.matrix
         x = np.arange(self.n + 1)
         distance = np.abs(x[:, None] - x)
-        low, high = -1, self.n
-        while high - low > 1:
-            middle = (low + high) // 2
-            inside = (matrix * (distance <= middle)).sum(axis=1).min()
-            low, high = (low, middle) if inside >= level + 1e-12 else (middle, high)
-        return float(high)
+
+        def holds(t: int) -> bool:
+            return bool((matrix * (distance <= t)).sum(axis=1).min() >= level + 1e-12)
+
+        return float(bisected(holds, -1, self.n)[1])
 
 
 def path(n: int) -> list[tuple[int, int]]:

@@ -12,6 +12,7 @@ from typing import Any
 from tacit.coupled.noiseless.row_laws import RowLaw, bernoulli, laplace, normal, table, uniform
 from tacit.errors import InvalidInput, InvalidParameter, NoLaw, Refused, UnknownName
 from tacit.exact.checks import non_negative, probability, text, whole
+from tacit.exact.search import bisected
 from tacit.guarantees.arguments import listed
 from tacit.guarantees.bounds import Approximate, Bound, Pure
 from tacit.guarantees.conditions import Priors
@@ -152,11 +153,7 @@ def delta_out_of_reach(
 
 def within_reach(reached: Callable[[float], bool], delta: float, *, steps: float = 0.1) -> float:
     """About the smallest delta above this one that some epsilon reaches, one that was seen to be; 1 if none is."""
-    low, high = math.log(delta), 0.0
-    while high - low > steps:
-        middle = (low + high) / 2
-        low, high = (low, middle) if reached(math.exp(middle)) else (middle, high)
-    return math.exp(high)
+    return math.exp(bisected(lambda log: reached(math.exp(log)), math.log(delta), 0.0, absolute=steps)[1])
 
 
 # Laws of rows as text: `uniform(0, 1)`, `normal(0, 1, clamp=(-2.5, 2.5))`, `table(0: 1/2, 1: 1/2)`.
@@ -322,11 +319,9 @@ def _reach(again: Callable[[float, int], ExactAnswer], answer: ExactAnswer, rows
     """About the most rows that may be known, from the answer's own number on: halved a few times."""
     low = rows - answer.unknown_rows
     high = min(rows - 2, low + -(-rows // (_POINTS + 1)))
-    for _ in range(_HALVINGS):
-        middle = (low + high) // 2
-        known = _epsilon(again, answer.delta, rows - middle) is not None
-        low, high = (middle, high) if known else (low, middle)
-    return low
+    return bisected(
+        lambda known: _epsilon(again, answer.delta, rows - known) is None, low, high, halvings=_HALVINGS
+    )[0]
 
 
 def _epsilon(again: Callable[[float, int], ExactAnswer], delta: float, unknown: int) -> float | None:

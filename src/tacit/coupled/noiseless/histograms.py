@@ -26,6 +26,7 @@ from tacit.errors import InvalidParameter, NoLaw, NotCertified, UnknownName
 from tacit.exact.balls import Ball, ball, positive_ball, precision, upper, working_precision
 from tacit.exact.checks import non_negative, positive, probability, whole
 from tacit.exact.rounding import Interval, down, product, up
+from tacit.exact.search import bisected
 from tacit.guarantees.bounds import Approximate
 from tacit.guarantees.guarantee import Guarantee
 from tacit.guarantees.units import Neighbours
@@ -329,10 +330,7 @@ def smallest_epsilon(
         if high >= _MOST_EPSILON:
             return None
         low, high = high, min(2 * high, _MOST_EPSILON)
-    while high - low > steps * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if delta_at(middle).high <= delta else (middle, high)
-    return high
+    return bisected(lambda epsilon: delta_at(epsilon).high <= delta, low, high, relative=steps)[1]
 
 
 # Samples of a fixed size: a few rows are discarded at random first, so that the number of rows tells nothing.
@@ -412,11 +410,7 @@ class FixedSize:
             weights = self.weights()
             return sum(weights[d:], ball(0)) / sum(weights, ball(0))
 
-        low, high = 0, self.discards
-        while low < high:
-            middle = (low + high + 1) // 2
-            low, high = (middle, high) if uniform.below(partial(at_least, middle)) else (low, middle - 1)
-        return low
+        return bisected(lambda d: not uniform.below(partial(at_least, d)), 0, self.discards + 1)[0]
 
     def chosen(self, source: Source) -> NDArray[np.int64]:
         """Which rows to discard, as places 0..n-1: a uniform set of `number` of them. It looks at no row."""

@@ -22,6 +22,7 @@ from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.arrays import UNIT, Floats
 from tacit.exact.balls import ball, precision
 from tacit.exact.rounding import down, up
+from tacit.exact.search import bisected
 from tacit.pld.fourier import good_size
 
 _BITS = 128
@@ -485,10 +486,7 @@ def least_epsilon(law: SumLaw, gap: int, delta: float) -> float:
     low, high = 0.0, 1e-6
     while shown(high) and high < MOST_EPSILON / 2:
         low, high = high, 2 * high
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if shown(middle) else (low, middle)
-    return low
+    return bisected(lambda epsilon: not shown(epsilon), low, high, halvings=60)[0]
 
 
 # Which value a simulator puts in place of the protected row: on the grid, and well inside.

@@ -24,6 +24,7 @@ from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.arrays import UNIT, Floats
 from tacit.exact.balls import precision
 from tacit.exact.checks import whole
+from tacit.exact.search import bisected
 from tacit.pld.fourier import good_size
 
 _NODES = 24
@@ -80,13 +81,10 @@ class LossTable:
         """The smallest epsilon, but for 10^-12, whose delta is at most this one; infinite if none is."""
         if self.certain * _MORE > delta:
             return math.inf
-        low, high = 0.0, max((self.first + len(self.masses)) * self.step, 0.0)
         if self.delta(0.0) <= delta:
             return 0.0
-        while high - low > 1e-12 * high:
-            middle = (low + high) / 2
-            low, high = (low, middle) if self.delta(middle) <= delta else (middle, high)
-        return high
+        top = max((self.first + len(self.masses)) * self.step, 0.0)
+        return bisected(lambda epsilon: self.delta(epsilon) <= delta, 0.0, top, relative=1e-12)[1]
 
 
 def prism_losses(prism: Prism, *, hidden: int, delta: float) -> LossTable:

@@ -22,6 +22,7 @@ from tacit.exact.arrays import Floats
 from tacit.exact.balls import Ball, ball, precision
 from tacit.exact.checks import positive, probability, whole
 from tacit.exact.rounding import up
+from tacit.exact.search import bisected
 
 _BITS = 192
 _LAST = 110.0
@@ -237,10 +238,7 @@ _WIDE = 12.0
 def _saddle(n: int, y: float) -> float:
     """t with K'(t) = y/n, K = ln M: increasing in t, by bisection."""
     target = y / n
-    low, high = -1e4, 1e4
-    for _ in range(200):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _slope(middle) < target else (low, middle)
+    low, high = bisected(lambda t: not _slope(t) < target, -1e4, 1e4, halvings=200)
     return (low + high) / 2
 
 

@@ -14,6 +14,7 @@ from tacit.errors import InvalidParameter, UnknownName
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import is_number, members, settle, whole
 from tacit.exact.rounding import Exact, exact_parameter
+from tacit.exact.search import bisected
 from tacit.functions.density_families import DensityFamily, per_axis
 from tacit.guarantees import gaussian_budget
 from tacit.mechanisms.base import epsilon_parameter
@@ -242,8 +243,6 @@ def squared_norm_noise(*, dimension: int, epsilon: Exact, delta: Exact) -> tuple
         edge = price * scale - 0.5 / scale
         return edge <= 0 or float(gammaincc(d / 2, edge**2 / 2)) > miss
 
-    low, high = 1e-6 / price, (math.sqrt(d) + 100) * (1 + 1 / price)
-    while high - low > 1e-12 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if fails(middle) else (low, middle)
+    most = (math.sqrt(d) + 100) * (1 + 1 / price)
+    _, high = bisected(lambda scale: not fails(scale), 1e-6 / price, most, relative=1e-12)
     return high, high**2 * price**2 / (d + 1)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import non_negative
+from tacit.exact.search import bisected
 from tacit.guarantees.arguments import Numbers
 from tacit.guarantees.bounds.base import Bound
 
@@ -109,13 +110,5 @@ def _order_for_delta(rho: float, delta: float) -> Fraction:
 
 def _increasing_root(f: Callable[[float], float]) -> Fraction:
     """A float near the root of an increasing function on (0, inf), by bisection of the exponent."""
-    low, high = -200.0, 200.0  # of log2
-    for _ in range(120):
-        middle = (low + high) / 2
-        if f(2.0**middle) < 0:
-            low = middle
-        else:
-            high = middle
-        if high - low < 1e-12:
-            break
+    low, high = bisected(lambda log2: not f(2.0**log2) < 0, -200.0, 200.0, absolute=1e-12)
     return Fraction(2.0 ** ((low + high) / 2))

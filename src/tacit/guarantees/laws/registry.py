@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from tacit.errors import InvalidParameter, UnknownName
 from tacit.exact.checks import text
+from tacit.exact.search import bisected
 from tacit.guarantees.bounds import Approximate, Bound, Pointwise
 from tacit.guarantees.theorems import Theorem, theorem
 
@@ -57,12 +58,7 @@ def largest(keeps: Callable[[float], bool], low: float, high: float) -> float:
     """The largest number, to within rounding, at which `keeps` holds; `low` is one, and it fails from some point on."""
     while keeps(high):
         low, high = high, high * 2
-    for _ in range(STEPS):
-        middle = (low + high) / 2
-        if not low < middle < high or high - low <= 2e-16 * high:
-            break
-        low, high = (middle, high) if keeps(middle) else (low, middle)
-    return low
+    return bisected(lambda number: not keeps(number), low, high, halvings=STEPS, relative=2e-16)[0]
 
 
 # Post-processing: what is computed from a release, without the data, reveals no more than the release.

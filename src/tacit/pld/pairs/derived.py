@@ -16,6 +16,7 @@ from tacit.exact.arrays import UNIT, Floats
 from tacit.exact.balls import ball, bracket
 from tacit.exact.checks import require
 from tacit.exact.rounding import Interval, down, up
+from tacit.exact.search import bisected_arrays
 from tacit.pld.distributions import CurvePLD, PrivacyLossDistribution, pld_curve
 from tacit.pld.pairs.base import UNBOUNDED, Pair, UpperCurvePair, check_order
 from tacit.pld.pairs.responses import ListedPair
@@ -190,12 +191,13 @@ _KNOTS = np.geomspace(1e-12, 1e9, 512)
 @lru_cache(maxsize=512)
 def _orders(rho: float) -> Floats:
     """ln(a - 1) at the knots, by bisection."""
-    low, high = np.full_like(_KNOTS, -60.0), np.maximum(60.0, np.log(1 + _KNOTS / rho))
-    for _ in range(40):
-        middle = (low + high) / 2
-        x = np.exp(middle)
-        rising = (2 * x + 1) * rho - _KNOTS - np.log1p(1 / x) < 0
-        low, high = np.where(rising, middle, low), np.where(rising, high, middle)
+
+    def falls(log: Floats) -> Any:
+        x = np.exp(log)
+        return ~((2 * x + 1) * rho - _KNOTS - np.log1p(1 / x) < 0)
+
+    most = np.maximum(60.0, np.log(1 + _KNOTS / rho))
+    low, high = bisected_arrays(falls, np.full_like(_KNOTS, -60.0), most, halvings=40)
     return np.asarray((low + high) / 2)
 
 

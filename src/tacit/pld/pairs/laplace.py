@@ -25,6 +25,7 @@ from tacit.exact.balls import (
 )
 from tacit.exact.checks import require
 from tacit.exact.rounding import Interval, down, up
+from tacit.exact.search import bisected
 from tacit.pld.distributions import AtomicPLD, LossCells, PrivacyLossDistribution, TailPLD, Tails
 from tacit.pld.pairs.base import UNBOUNDED, Pair, check_order
 from tacit.pld.pairs.responses import ListedPair
@@ -429,11 +430,7 @@ class SkellamPair(Pair):
                 return tails[-m] if -m < len(tails) else ball(0).union(tails[-1])
             return 1 - (tails[m + 1] if m + 1 < len(tails) else ball(0).union(tails[-1]))
 
-        low, high = -size, size + s
-        while high - low > 1:
-            middle = (low + high) // 2
-            inside = mass(middle).mid() > t.mid() * mass(middle - s).mid()
-            low, high = (middle, high) if inside else (low, middle)
+        low, _ = bisected(lambda x: not mass(x).mid() > t.mid() * mass(x - s).mid(), -size, size + s)
         best = positive_ball(1 - t)
         for m in (low - 1, low, low + 1):
             best = best.max(below(m) - t * below(m - s))

@@ -14,6 +14,7 @@ from tacit.exact.arrays import UNIT, Floats, column
 from tacit.exact.balls import ball, bracket, positive_ball, working_precision
 from tacit.exact.checks import require
 from tacit.exact.rounding import Interval, product, up
+from tacit.exact.search import bisected_arrays
 from tacit.pld.distributions import PrivacyLossDistribution, TailPLD, Tails, unsampled_loss
 from tacit.pld.pairs.base import MOST_RATE, NOTHING, UNBOUNDED, Layers, Pair, batch_pld, check_order
 from tacit.pld.pairs.derived import WorstPair, product_key, worst_renyi
@@ -150,12 +151,8 @@ class MixturePair(Pair):
                 return np.asarray(peak + np.log(total))
 
         def tails(losses: Floats) -> Tails:
-            low = np.full_like(losses, -(2.0**12))
-            high = np.full_like(losses, 2.0**12)
-            for _ in range(80):
-                middle = (low + high) / 2
-                up_here = loss_at(middle) < losses
-                low, high = np.where(up_here, middle, low), np.where(up_here, high, middle)
+            far = np.full_like(losses, 2.0**12)
+            low, high = bisected_arrays(lambda x: ~(loss_at(x) < losses), -far, far, halvings=80)
             x = (low + high) / 2
             reached = np.abs(loss_at(x) - losses)
             inside = np.abs(x) < 2.0**11
@@ -259,11 +256,8 @@ class SampledReplacementPair(Pair):
             return half(x, 1.0) - half(x, -1.0)
 
         def tails(losses: Floats) -> Tails:
-            low, high = np.full_like(losses, -_FARTHEST), np.full_like(losses, _FARTHEST)
-            for _ in range(80):
-                middle = (low + high) / 2
-                rising = loss_at(middle) < losses
-                low, high = np.where(rising, middle, low), np.where(rising, high, middle)
+            far = np.full_like(losses, _FARTHEST)
+            low, high = bisected_arrays(lambda x: ~(loss_at(x) < losses), -far, far, halvings=80)
             x = (low + high) / 2
             inside = np.abs(x) < _FARTHEST / 2
             reach = float(np.max(np.abs(x[inside]), initial=0.0))
