@@ -16,6 +16,7 @@ from tacit.accounting.events.base import DEEPEST
 from tacit.accounting.training import TrainingRun, dp_sgd
 from tacit.errors import InvalidParameter, UnknownName
 from tacit.exact import checks
+from tacit.exact.checks import refuse_if
 from tacit.guarantees.arguments import instance
 
 VERSION = 1
@@ -170,8 +171,7 @@ def _training_note(**values: Any) -> str:
 
 def _subset_selection(*, epsilon: float, categories: int, subset: int) -> Event:
     k, d = checks.whole("categories", categories, least=2), checks.whole("subset", subset)
-    if d >= k:
-        raise InvalidParameter(parameter="subset", value=d, must=f"be below categories = {k}")
+    refuse_if(d >= k, "subset", d, f"be below categories = {k}")
     return e.BalancedResponseEvent(
         epsilon=epsilon, outcomes=k * (k - 1), supporting=d * (k - 1), shared=d * (d - 1)
     )
@@ -280,8 +280,7 @@ class DescribedEvent:
 def parse(text: str) -> DescribedEvent:
     """The event that a line describes."""
     words = checks.text("event", text).split()
-    if not words:
-        raise InvalidParameter(parameter="event", value=text, must="begin with a word such as gaussian")
+    refuse_if(not words, "event", text, "begin with a word such as gaussian")
     values: dict[str, str] = {}
     for part in words[1:]:
         name, equals, value = part.partition("=")
@@ -292,8 +291,7 @@ def parse(text: str) -> DescribedEvent:
                 must="be a named value",
                 hint="for instance noise_multiplier=30",
             )
-        if name in values:
-            raise InvalidParameter(parameter=name, value=value, must="be given once")
+        refuse_if(name in values, name, value, "be given once")
         values[name] = value
     return describe(words[0], values)
 

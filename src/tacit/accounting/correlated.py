@@ -19,7 +19,7 @@ from itertools import pairwise
 from tacit.accounting.events import GaussianEvent
 from tacit.errors import InvalidParameter, NoLaw, UnknownName
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import positive, settle, text
+from tacit.exact.checks import positive, refuse_if, settle, text
 from tacit.exact.rounding import Exact, down, exact_parameter
 from tacit.guarantees.arguments import how_many, listed
 
@@ -54,8 +54,7 @@ class CorrelatedNoise:
             participations=how_many("participations", self.participations),
             separation=how_many("separation", self.separation),
         )
-        if self.steps > MOST_STEPS:
-            raise InvalidParameter(parameter="steps", value=self.steps, must=f"be at most {MOST_STEPS}")
+        refuse_if(self.steps > MOST_STEPS, "steps", self.steps, f"be at most {MOST_STEPS}")
         banded = self.strategy == "banded_square_root"
         if banded != (self.bands is not None):
             raise InvalidParameter(

@@ -20,7 +20,7 @@ from tacit.accounting.events import Event, TabulatedEvent
 from tacit.errors import EmptyComposition, InvalidParameter, NotCertified
 from tacit.exact.arrays import Floats
 from tacit.exact.balls import ball, precision, upper
-from tacit.exact.checks import positive, probability, settle, whole
+from tacit.exact.checks import positive, probability, refuse_if, settle, whole
 from tacit.exact.rounding import down, up
 from tacit.guarantees import Profile
 from tacit.guarantees.arguments import how_many, instance, listed
@@ -193,10 +193,7 @@ class LossDistribution:
 
     def __post_init__(self) -> None:
         lowest = whole("lowest", self.lowest, least=-MOST)
-        if lowest > MOST:
-            raise InvalidParameter(
-                parameter="lowest", value="a large number", must=f"be at most {MOST} steps"
-            )
+        refuse_if(lowest > MOST, "lowest", "a large number", f"be at most {MOST} steps")
         given = tuple(probability("probabilities", p) for p in listed("probabilities", self.probabilities))
         settle(
             self,
@@ -308,8 +305,7 @@ def _points(found: LossDistribution, width: float) -> list[Fraction]:
         )  # fmt: skip
     top = found.lowest + len(masses) - 1
     count = max(1, math.ceil(Fraction(found.step) * top / Fraction(width)))
-    if count > MOST:
-        raise InvalidParameter(parameter="step", value=width, must="be no so small part of the other's range")
+    refuse_if(count > MOST, "step", width, "be no so small part of the other's range")
     if found.step == width:
         return _at_its_own_points(found, masses, endless, count)
     wide = ball(Fraction(width))

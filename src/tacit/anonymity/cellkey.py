@@ -23,7 +23,7 @@ from tacit.anonymity.classes import check_roles
 from tacit.anonymity.treatments.methods import Draws
 from tacit.errors import InvalidParameter, UnknownColumn, WrongType
 from tacit.exact.arrays import Integers
-from tacit.exact.checks import positive, whole
+from tacit.exact.checks import positive, refuse_if, whole
 from tacit.noise.source import Source
 from tacit.sources.microdata import open_microdata
 
@@ -190,8 +190,7 @@ def _grid(found: Any, names: Sequence[str], ptable: PTable, threshold: int) -> A
         axes.append(first)
         places.append(at)
     shape = tuple(len(first) for first in axes)
-    if int(np.prod(shape, dtype=object)) > 10_000_000:
-        raise InvalidParameter(parameter="by", value=shape, must="span at most 10,000,000 cells")
+    refuse_if(int(np.prod(shape, dtype=object)) > 10_000_000, "by", shape, "span at most 10,000,000 cells")
     counts, keys = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
     counts[tuple(places)] = found.column("count").to_numpy()
     keys[tuple(places)] = found.column("key").to_numpy()

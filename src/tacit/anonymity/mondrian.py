@@ -19,7 +19,7 @@ from tacit.anonymity.search import Criteria, coded
 from tacit.anonymity.treatments.methods import is_number, numbers
 from tacit.errors import InvalidParameter, NotReachable
 from tacit.exact.arrays import Integers
-from tacit.exact.checks import whole
+from tacit.exact.checks import refuse_if, whole
 from tacit.sources.microdata import open_microdata
 
 MOST_SHOWN = 20
@@ -68,8 +68,7 @@ def mondrian(
     k = whole("k", k)
     if (l is not None or t is not None) and sensitive is None:
         raise InvalidParameter(parameter="sensitive", value=None, must="name a column, for l and t")
-    if distance == "hierarchical":
-        raise InvalidParameter(parameter="distance", value=distance, must="be equal or ordered here")
+    refuse_if(distance == "hierarchical", "distance", distance, "be equal or ordered here")
     micro = open_microdata(data, engine=engine)
     try:
         names = check_roles(micro.columns, quasi, sensitive, source=micro.source)

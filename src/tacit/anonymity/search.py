@@ -23,7 +23,7 @@ from tacit.anonymity.classes import Classes
 from tacit.anonymity.hierarchies import Hierarchy
 from tacit.errors import InvalidParameter, NotReachable, TooManyCells, UnknownName
 from tacit.exact.arrays import Booleans, Floats, Integers
-from tacit.exact.checks import non_negative, positive, probability, whole
+from tacit.exact.checks import non_negative, positive, probability, refuse_if, whole
 from tacit.sources.microdata import Microdata, open_microdata
 
 # What classes must satisfy in a search: k, l and t, evaluated for all classes at once.
@@ -377,8 +377,7 @@ def counted(
 
     relation = classes.cells if classes.sensitive is not None else classes.sizes
     table = classes.micro.ask(relation)
-    if not table.num_rows:
-        raise InvalidParameter(parameter="data", value="no rows", must="have rows")
+    refuse_if(not table.num_rows, "data", "no rows", "have rows")
     codes, names = [], []
     for key, column in zip(classes.keys, classes.quasi, strict=True):
         found, words = coded(table.column(key))

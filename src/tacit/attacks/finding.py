@@ -9,7 +9,7 @@ from operator import eq
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import BadData, EmptyComposition, InvalidParameter, UnknownColumn
-from tacit.exact.checks import whole
+from tacit.exact.checks import refuse_if, whole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -75,10 +75,9 @@ class Finding:
 
     def score(self, truth: Sequence[Any], *, agree: Callable[[Any, Any], bool] = eq) -> Score:
         """Compare with the truth, one entry for each of the people; `agree(true, claimed)` says what right means."""
-        if len(truth) != self.people:
-            raise InvalidParameter(
-                parameter="truth", value=len(truth), must=f"have one entry for each of {self.people} people"
-            )
+        refuse_if(
+            len(truth) != self.people, "truth", len(truth), f"have one entry for each of {self.people} people"
+        )
         right = sum(bool(agree(truth[i], claim)) for i, claim in zip(self.exposed, self.learned, strict=True))
         return Score(claims=len(self.exposed), right=right, people=self.people, guessing=self.guessing)
 

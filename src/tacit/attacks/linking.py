@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.attacks.finding import Columns, Finding, check_roles, classes, coded, height
 from tacit.errors import BadData, InvalidParameter, UnknownName
-from tacit.exact.checks import positive, whole
+from tacit.exact.checks import positive, refuse_if, whole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,8 +39,7 @@ class _Counted:
         import numpy as np
 
         self.rows = check_roles(table, quasi, sensitive)
-        if self.rows == 0:
-            raise InvalidParameter(parameter="table", value=0, must="have rows")
+        refuse_if(self.rows == 0, "table", 0, "have rows")
         self.classes = classes([coded(table[name])[0] for name in quasi])
         column = coded(table[sensitive])[0]
         # A missing value is a value of its own: that somebody has none can be learned too.
@@ -302,8 +301,7 @@ class Scoreboard:
         order = np.argsort(items, kind="stable")
         self._items = items[order]
         self._person = np.asarray(person, dtype=np.int64)[order]
-        if self._person.size == 0:
-            raise InvalidParameter(parameter="release", value=0, must="have entries")
+        refuse_if(self._person.size == 0, "release", 0, "have entries")
         if min(int(self._person.min()), int(self._items.min())) < 0:
             raise InvalidParameter(parameter="person", value="a negative number", must="be numbered from 0")
         self._value = None if value is None else np.asarray(value, dtype=np.float64)[order]

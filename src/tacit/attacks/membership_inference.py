@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from tacit.attacks.finding import Draws, Finding
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
-from tacit.exact.checks import non_negative, positive, probability, whole
+from tacit.exact.checks import non_negative, positive, probability, refuse_if, whole
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -89,8 +89,7 @@ def area_under_curve(members: npt.ArrayLike, others: npt.ArrayLike) -> float:
 
     a = np.sort(np.asarray(members, dtype=np.float64))
     b = np.asarray(others, dtype=np.float64)
-    if not a.size or not b.size:
-        raise InvalidParameter(parameter="members", value=a.size, must="be at least one, and so the others")
+    refuse_if(not a.size or not b.size, "members", a.size, "be at least one, and so the others")
     below = np.searchsorted(a, b, side="left")
     up_to = np.searchsorted(a, b, side="right")
     return float(1 - (below + up_to).sum() / (2 * a.size * b.size))
@@ -115,8 +114,7 @@ def membership(
     from scipy.special import ndtri
 
     alarms = probability("false_alarms", false_alarms)
-    if not 0 < alarms < 1:
-        raise InvalidParameter(parameter="false_alarms", value=alarms, must="lie strictly between 0 and 1")
+    refuse_if(not 0 < alarms < 1, "false_alarms", alarms, "lie strictly between 0 and 1")
     scores = membership_scores(frequencies, reference, people, size=size, test=test, noise_std=noise_std)
     # The score is linear in the bits: c + Σ x_j g_j. The two constants are read off two made-up people.
     m = int(np.size(reference))
@@ -235,8 +233,7 @@ def random_row(*, people: int, domain: int, mixed: float = 0.01, diameter: float
     of the person in it the posterior is (q + u) / (q + 2u), which goes to 1 as the domain grows.
     """
     n, k = whole("people", people), whole("domain", domain, least=2)
-    if not 0 < mixed < 1:
-        raise InvalidParameter(parameter="mixed", value=mixed, must="lie strictly between 0 and 1")
+    refuse_if(not 0 < mixed < 1, "mixed", mixed, "lie strictly between 0 and 1")
     q, u = (1 - mixed) / n, mixed / k
     return RandomRow(
         total_variation=q,
@@ -304,8 +301,7 @@ def which_answer(published: npt.ArrayLike, candidates: Sequence[float], *, noise
     y = np.atleast_1d(np.asarray(published, dtype=np.float64))
     if len(candidates) < 2:
         raise EmptyComposition(what="the list of candidates", hint="give at least two possible answers")
-    if not np.isfinite(y).all():
-        raise InvalidParameter(parameter="published", value="not finite", must="be finite numbers")
+    refuse_if(not np.isfinite(y).all(), "published", "not finite", "be finite numbers")
     table = np.stack([possible(y, float(c), noise_scale=noise_scale) for c in candidates])
     exposed = np.flatnonzero(table.sum(axis=0) == 1)
     return Finding(

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tacit.attacks.finding import Draws, Finding
 from tacit.errors import EmptyComposition, InvalidParameter, NotCertified, UnknownName
-from tacit.exact.checks import positive, whole
+from tacit.exact.checks import positive, refuse_if, whole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -134,8 +134,7 @@ def average(answers: npt.ArrayLike, *, step: float = 1.0) -> Finding:
     grid = positive("step", step)
     if table.size == 0:
         raise EmptyComposition(what="the list of answers")
-    if not np.isfinite(table).all():
-        raise InvalidParameter(parameter="answers", value="not finite", must="be finite numbers")
+    refuse_if(not np.isfinite(table).all(), "answers", "not finite", "be finite numbers")
     times = table.shape[1]
     means = table.mean(axis=1)
     spread = table.std(axis=1, ddof=1) if times > 1 else np.full(len(table), math.inf)
@@ -168,10 +167,7 @@ def difference(
 
     a = np.atleast_1d(np.asarray(with_person, dtype=np.float64))
     b = np.atleast_1d(np.asarray(without, dtype=np.float64))
-    if a.shape != b.shape or a.ndim != 1:
-        raise InvalidParameter(
-            parameter="without", value=b.shape, must="have one total for each of the others"
-        )
+    refuse_if(a.shape != b.shape or a.ndim != 1, "without", b.shape, "have one total for each of the others")
     if not (low < high and np.isfinite(a).all() and np.isfinite(b).all()):
         raise InvalidParameter(parameter="low", value=low, must="be below high, and totals be finite")
     values = np.clip(a - b, low, high)
@@ -315,12 +311,10 @@ def _relaxed(questions: Questions, answers: npt.ArrayLike, method: str) -> tuple
     y = np.asarray(answers, dtype=np.float64)
     implicit = isinstance(questions, WalshQuestions)
     a: Any = questions if implicit or issparse(questions) else np.asarray(questions, dtype=np.float64)
-    if len(a.shape) != 2 or 0 in a.shape:
-        raise InvalidParameter(
-            parameter="questions", value=a.shape, must="be a matrix with a row for each question"
-        )
-    if y.shape != a.shape[:1]:
-        raise InvalidParameter(parameter="answers", value=y.shape, must="have one answer for each question")
+    refuse_if(
+        len(a.shape) != 2 or 0 in a.shape, "questions", a.shape, "be a matrix with a row for each question"
+    )
+    refuse_if(y.shape != a.shape[:1], "answers", y.shape, "have one answer for each question")
     entries = np.zeros(1) if implicit else a.data if issparse(a) else a
     if not (np.isfinite(entries).all() and np.isfinite(y).all()):
         raise InvalidParameter(parameter="answers", value="not finite", must="be finite numbers")

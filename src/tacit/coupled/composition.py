@@ -21,7 +21,7 @@ from tacit.coupled.pairs import GONE, Pair
 from tacit.coupled.priors import Prior, point_priors, with_auxiliary
 from tacit.coupled.verdict import Found, against_simulator, found_best, found_delta
 from tacit.errors import InvalidParameter, NoLaw, NotCertified
-from tacit.exact.checks import whole
+from tacit.exact.checks import refuse_if, whole
 from tacit.exact.rounding import Interval, up
 from tacit.guarantees.arguments import instance, listed
 from tacit.guarantees.bounds import Approximate, Bound, Pure
@@ -68,8 +68,7 @@ def compose_known(
     (level_f, delta_f), (level_g, delta_g) = _claims(claims)
     _mechanisms(first, second)
     given = (None, None) if simulators is None else listed("simulators", simulators)
-    if len(given) != 2:
-        raise InvalidParameter(parameter="simulators", value=len(given), must="be two, one for each release")
+    refuse_if(len(given) != 2, "simulators", len(given), "be two, one for each release")
     knowing = [with_auxiliary(p, first.table, name=p.name) for p in beliefs]
     sim_g = _shown(
         second,
@@ -216,10 +215,9 @@ def depends_only_on(mechanism: FiniteMechanism, part: frozenset[int]) -> bool:
 def _one_size(priors: Sequence[Prior]) -> int:
     """The number of rows, which all data sets of all priors have."""
     sizes = {len(x) if isinstance(x, tuple) else -1 for prior in priors for x in prior.data}
-    if len(sizes) != 1 or -1 in sizes:
-        raise InvalidParameter(
-            parameter="priors", value="data of several forms", must="draw tuples of one number of rows"
-        )
+    refuse_if(
+        len(sizes) != 1 or -1 in sizes, "priors", "data of several forms", "draw tuples of one number of rows"
+    )
     return sizes.pop()
 
 

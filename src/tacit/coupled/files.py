@@ -49,6 +49,7 @@ from tacit.coupled.priors import (
 )
 from tacit.coupled.verdict import Verdict
 from tacit.errors import InvalidParameter, UnknownName
+from tacit.exact.checks import refuse_if
 
 FUNCTIONS = {
     "count": lambda x: str(sum(v == "1" for v in x)),
@@ -177,12 +178,9 @@ def _priors(entry: Mapping[str, Any]) -> tuple[Prior, ...]:
     _only("prior", entry, _PRIOR)
     name = _text(entry.get("name", "the prior"))
     forms = [k for k in ("outcomes", "rows", "iid", "points", "population") if k in entry]
-    if len(forms) != 1:
-        raise InvalidParameter(
-            parameter="prior",
-            value=forms,
-            must="have exactly one of outcomes, rows, iid, points and population",
-        )
+    refuse_if(
+        len(forms) != 1, "prior", forms, "have exactly one of outcomes, rows, iid, points and population"
+    )
     match forms[0]:
         case "points":
             return point_priors(
@@ -232,20 +230,14 @@ def _mechanism(told: Mapping[str, Any], priors: tuple[Prior, ...]) -> FiniteMech
             row = _table("table", entry)
             _only("table", row, ("data", "outputs"))
             key = _data(row.get("data"))
-            if key in table:
-                raise InvalidParameter(
-                    parameter="table", value="a data set twice", must="name each data set once"
-                )
+            refuse_if(key in table, "table", "a data set twice", "name each data set once")
             table[key] = _law("outputs", row.get("outputs"))
         mechanism = FiniteMechanism(name="the table", table=table)
     if "flip" not in told:
         return mechanism
     chance = as_probability("flip", _number("flip", told["flip"]))
     outputs = mechanism.outputs
-    if len(outputs) != 2:
-        raise InvalidParameter(
-            parameter="flip", value=len(outputs), must="go with a mechanism of two outputs"
-        )
+    refuse_if(len(outputs) != 2, "flip", len(outputs), "go with a mechanism of two outputs")
     other = {outputs[0]: outputs[1], outputs[1]: outputs[0]}
     return mechanism.then(
         lambda t: {t: 1 - chance, other[t]: chance}, name=f"{mechanism.name}, flipped at random"

@@ -12,7 +12,7 @@ from tacit.coupled.numbers import Distribution, as_distribution, hashable, mixed
 from tacit.coupled.pairs import GONE, Pair
 from tacit.coupled.priors import Prior, said
 from tacit.errors import EmptyComposition, InvalidParameter
-from tacit.exact.checks import text
+from tacit.exact.checks import refuse_if, text
 from tacit.guarantees.arguments import instance, listed
 
 
@@ -45,10 +45,7 @@ class FiniteMechanism:
 
         `data` are the data sets, or priors, whose data sets are meant.
         """
-        if not callable(function):
-            raise InvalidParameter(
-                parameter="function", value=type(function).__name__, must="be a function of the data"
-            )
+        refuse_if(not callable(function), "function", type(function).__name__, "be a function of the data")
         table: dict[Any, Any] = {}
         for entry in listed("data", data, must="be data sets or priors"):
             for x in entry.data if isinstance(entry, Prior) else [hashable("data", entry)]:

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 from tacit.errors import InvalidParameter
 from tacit.exact.balls import ball, lower, precision, scaled_floor, upper
-from tacit.exact.checks import is_number, plain
+from tacit.exact.checks import is_number, plain, refuse_if
 from tacit.exact.rounding import MOST_BITS, Interval, down, exact_parameter, up
 
 Distribution: TypeAlias = Mapping[Any, Fraction]
@@ -42,8 +42,7 @@ def as_probability(parameter: str, value: object) -> Fraction:
             value="a fraction of more digits than that",
             must=f"have at most {MOST_BITS} binary digits above and below the line",
         )
-    if not 0 <= number <= 1:
-        raise InvalidParameter(parameter=parameter, value=value, must="lie in [0, 1]")
+    refuse_if(not 0 <= number <= 1, parameter, value, "lie in [0, 1]")
     return number
 
 
@@ -120,10 +119,7 @@ class Level:
         if isinstance(epsilon, str):
             return cls._of_text(epsilon)
         exact = exact_parameter("epsilon", epsilon, positive=False)
-        if not 0 <= exact <= MOST_EPSILON:
-            raise InvalidParameter(
-                parameter="epsilon", value=epsilon, must=f"lie between 0 and {MOST_EPSILON}"
-            )
+        refuse_if(not 0 <= exact <= MOST_EPSILON, "epsilon", epsilon, f"lie between 0 and {MOST_EPSILON}")
         if exact == 0:
             return cls(epsilon="0", low=Fraction(1), high=Fraction(1))
         with precision(_BITS + 64 + 2 * MOST_EPSILON):

@@ -14,7 +14,7 @@ from typing import Any
 from tacit.coupled.numbers import as_distribution, hashable
 from tacit.coupled.priors import row_count
 from tacit.errors import InvalidParameter
-from tacit.exact.checks import text, whole
+from tacit.exact.checks import refuse_if, text, whole
 from tacit.guarantees.arguments import listed
 
 GONE = "gone"
@@ -51,10 +51,9 @@ class Secret:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", text("name", self.name, empty=False))
-        if not callable(self.function):
-            raise InvalidParameter(
-                parameter="function", value=type(self.function).__name__, must="be a function of the data"
-            )
+        refuse_if(
+            not callable(self.function), "function", type(self.function).__name__, "be a function of the data"
+        )
 
     def __call__(self, data: Any) -> int | None:
         """The secret's value for these data."""
@@ -154,8 +153,7 @@ def graph_node(node: int) -> Pair:
 def graph_edge(left: int, right: int) -> Pair:
     """Whether two nodes are joined; everything else in the graph stays."""
     edge = tuple(sorted((whole("left", left, least=0), whole("right", right, least=0))))
-    if edge[0] == edge[1]:
-        raise InvalidParameter(parameter="right", value=right, must="be another node than left")
+    refuse_if(edge[0] == edge[1], "right", right, "be another node than left")
     return Pair(
         name=f"the edge between {edge[0]} and {edge[1]}",
         priv=lambda graph: edge in graph[1],

@@ -18,7 +18,7 @@ from typing import Any
 
 from tacit.coupled.numbers import Distribution, as_distribution, as_probability, hashable
 from tacit.errors import InvalidParameter
-from tacit.exact.checks import text, whole
+from tacit.exact.checks import refuse_if, text, whole
 from tacit.exact.rounding import exact_parameter
 from tacit.guarantees.arguments import instance, listed
 
@@ -85,13 +85,9 @@ MOST_ROWS = 1024
 def row_count(parameter: str, value: object, *, least: int = 1) -> int:
     """How many rows or members: a whole number that is not so large that writing them down takes for ever."""
     found = whole(parameter, value, least=least)
-    if found > MOST_ROWS:
-        raise InvalidParameter(
-            parameter=parameter,
-            value="a larger number",
-            must=f"be at most {MOST_ROWS}",
-            hint="the checker enumerates",
-        )
+    refuse_if(
+        found > MOST_ROWS, parameter, "a larger number", f"be at most {MOST_ROWS}", "the checker enumerates"
+    )
     return found
 
 
@@ -147,10 +143,7 @@ def mixture(priors: Sequence[Prior], weights: Sequence[Any], *, name: str = "mix
     """A convex combination of priors (Groce 2014, Def. 5.6): a belief about which of them is right."""
     parts = [instance("priors", p, Prior, must="be priors") for p in listed("priors", priors)]
     shares = [as_probability("weights", w) for w in listed("weights", weights)]
-    if len(parts) != len(shares):
-        raise InvalidParameter(
-            parameter="weights", value=len(shares), must=f"be {len(parts)}, one for each prior"
-        )
+    refuse_if(len(parts) != len(shares), "weights", len(shares), f"be {len(parts)}, one for each prior")
     if sum(shares, Fraction(0)) != 1:
         raise InvalidParameter(
             parameter="weights", value=float(sum(shares, Fraction(0))), must="add up to exactly 1"
@@ -194,8 +187,7 @@ def known_rows(prior: Prior, *, unknown: int) -> tuple[Prior, ...]:
         raise InvalidParameter(parameter="prior", value=prior.name, must="have data of one number of rows")
     (n,) = sizes
     u = whole("unknown", unknown, least=0)
-    if u > n:
-        raise InvalidParameter(parameter="unknown", value=u, must=f"be at most the number of rows, {n}")
+    refuse_if(u > n, "unknown", u, f"be at most the number of rows, {n}")
     found = []
     for known in itertools.combinations(range(n), n - u):
         which = ", ".join(str(i) for i in known)
@@ -218,12 +210,9 @@ def _checked(law: MappingProxyType[Any, Any]) -> bool:
 def said(tell: Callable[[Any], Any] | Mapping[Any, Any], given: Any, what: str) -> Distribution:
     """What a random function says about one input, as a distribution; a plain value is said for certain."""
     if isinstance(tell, Mapping):
-        if given not in tell:
-            raise InvalidParameter(
-                parameter=what,
-                value="a table without it",
-                must="say something about every input that can occur",
-            )
+        refuse_if(
+            given not in tell, what, "a table without it", "say something about every input that can occur"
+        )
         answer = tell[given]
     else:
         answer = tell(given)
@@ -285,8 +274,7 @@ def laplace_size(size: int, *, ratio: Any, shift: int) -> dict[int, Fraction]:
     Laplace.
     """
     n, r, s = row_count("size", size), as_probability("ratio", ratio), row_count("shift", shift, least=0)
-    if r in (0, 1):
-        raise InvalidParameter(parameter="ratio", value=ratio, must="lie strictly between 0 and 1")
+    refuse_if(r in (0, 1), "ratio", ratio, "lie strictly between 0 and 1")
     out: dict[int, Fraction] = {}
     for dropped in range(n + 1):
         if dropped == n:

@@ -159,6 +159,12 @@ def require(ok: bool, *, parameter: str, value: object, must: str, hint: str = "
         raise InvalidParameter(parameter=parameter, value=value, must=must, hint=hint)
 
 
+def refuse_if(wrong: object, parameter: str, value: object, must: str, hint: str = "") -> None:
+    """Raise InvalidParameter if something is wrong with the value: what it must be, and perhaps what to do about it."""
+    if wrong:
+        raise InvalidParameter(parameter=parameter, value=value, must=must, hint=hint)
+
+
 def settle(instance: object, **values: object) -> None:
     """Puts checked values into the fields of a frozen object, NumPy's scalars as Python's own numbers.
 

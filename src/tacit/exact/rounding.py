@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from tacit.errors import InvalidParameter
-from tacit.exact.checks import MOST, is_number, plain
+from tacit.exact.checks import MOST, is_number, plain, refuse_if
 
 # Parameters as exact rationals: what the caller typed, to the last digit.
 
@@ -35,13 +35,11 @@ def exact_parameter(name: str, value: object, *, positive: bool = True, any_size
         if (above > 0 or not positive) and above.bit_length() <= SHORT and below.bit_length() <= SHORT:
             return value if type(value) is Fraction else Fraction(value)
     must = "be a finite number above 0" if positive else "be a finite number"
-    if not is_number(value):
-        raise InvalidParameter(parameter=name, value=value, must=must, hint="give an int, float or Fraction")
+    refuse_if(not is_number(value), name, value, must, "give an int, float or Fraction")
     number = plain(value)
     if isinstance(number, float) and not math.isfinite(number):
         raise InvalidParameter(parameter=name, value=value, must=must)
-    if positive and number <= 0:
-        raise InvalidParameter(parameter=name, value=value, must=must)
+    refuse_if(positive and number <= 0, name, value, must)
     exact = Fraction(number)
     long = max(exact.numerator.bit_length(), exact.denominator.bit_length()) > MOST_BITS
     if not any_size and (long or (exact and not LEAST <= abs(exact) <= MOST)):
@@ -63,8 +61,7 @@ class Interval:
     high: float
 
     def __post_init__(self) -> None:
-        if not self.low <= self.high:
-            raise InvalidParameter(parameter="low", value=self.low, must=f"be at most high = {self.high!r}")
+        refuse_if(not self.low <= self.high, "low", self.low, f"be at most high = {self.high!r}")
 
     @property
     def width(self) -> float:

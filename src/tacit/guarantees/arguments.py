@@ -8,7 +8,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tacit.errors import InvalidParameter
-from tacit.exact.checks import whole
+from tacit.exact.checks import refuse_if, whole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,8 +39,7 @@ def a_kind(parameter: str, value: T, kind: type[Any], *, must: str, hint: str = 
 def how_many(parameter: str, value: object, *, least: int = 1) -> int:
     """How many: a whole number that somebody could mean."""
     number = whole(parameter, value, least=least)
-    if number > LARGEST:
-        raise InvalidParameter(parameter=parameter, value=value, must=f"be at most {LARGEST}")
+    refuse_if(number > LARGEST, parameter, value, f"be at most {LARGEST}")
     return number
 
 
@@ -81,8 +80,7 @@ def numbers(parameter: str, value: Any) -> NDArray[Any]:
     import numpy as np
 
     must = "be a number, or a list or an array of numbers without a mask"
-    if np.ma.is_masked(value):
-        raise InvalidParameter(parameter=parameter, value="masked", must=must)
+    refuse_if(np.ma.is_masked(value), parameter, "masked", must)
     try:
         return np.asarray(value)
     except ValueError:

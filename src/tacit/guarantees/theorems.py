@@ -13,6 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from tacit.errors import InvalidParameter, UnknownName
+from tacit.exact.checks import refuse_if
 
 
 class Standing(StrEnum):
@@ -50,8 +51,7 @@ def register(
     standing: Standing = Standing.AS_PRINTED,
 ) -> None:
     """Enter one theorem; an id is given once."""
-    if id in THEOREMS:
-        raise InvalidParameter(parameter="id", value=id, must="be registered once")
+    refuse_if(id in THEOREMS, "id", id, "be registered once")
     THEOREMS[id] = Theorem(
         id=id, statement=statement, source=source, assumptions=assumptions, standing=standing
     )

@@ -19,7 +19,7 @@ from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.arrays import AnyArray
 from tacit.exact.balls import ball, lower, upper
-from tacit.exact.checks import whole
+from tacit.exact.checks import refuse_if, whole
 from tacit.exact.integers import add_exact, integer_array, unmasked
 from tacit.exact.rounding import Exact, exact_parameter, up
 from tacit.guarantees import Approximate, Bound, Concentrated, GaussianDP, Guarantee, Pure, Unit
@@ -161,10 +161,7 @@ def float_noise_std(value: object) -> float:
 def confidence_level(value: object) -> Fraction:
     """A number strictly between 0 and 1."""
     level = exact_parameter("confidence", value, positive=False)
-    if not 0 < level < 1:
-        raise InvalidParameter(
-            parameter="confidence", value=value, must="lie strictly between 0 and 1", hint="0.95 is usual"
-        )
+    refuse_if(not 0 < level < 1, "confidence", value, "lie strictly between 0 and 1", "0.95 is usual")
     return level
 
 

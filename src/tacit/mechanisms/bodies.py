@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.arrays import Floats
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import flag, members, settle
+from tacit.exact.checks import flag, members, refuse_if, settle
 from tacit.exact.enclosures import Enclosure, Matrix, Reals
 from tacit.exact.integers import real_array
 from tacit.exact.rounding import Exact, exact_parameter
@@ -309,8 +309,7 @@ class Box(Body):
     def __post_init__(self) -> None:
         low = tuple(exact_parameter("low", v, positive=False) for v in members("low", self.low))
         high = tuple(exact_parameter("high", v, positive=False) for v in members("high", self.high))
-        if not low or len(low) != len(high):
-            raise InvalidParameter(parameter="high", value=len(high), must=f"have {len(low)} >= 1 entries")
+        refuse_if(not low or len(low) != len(high), "high", len(high), f"have {len(low)} >= 1 entries")
         if any(a >= 0 for a in low) or any(b <= 0 for b in high):
             raise InvalidParameter(
                 parameter="low", value=(low, high), must="hold the origin strictly inside", hint=_ORIGIN
@@ -388,10 +387,7 @@ class Simplex(Body):
                 must="span the space",
                 hint="move one of them",
             )
-        if min(weights) <= 0:
-            raise InvalidParameter(
-                parameter="vertices", value=points, must="hold the origin strictly inside", hint=_ORIGIN
-            )
+        refuse_if(min(weights) <= 0, "vertices", points, "hold the origin strictly inside", _ORIGIN)
 
     def _barycentric(self, x: Sequence[Fraction]) -> list[Fraction] | None:
         """The weights w with sum w = 1 and sum w_k v_k = x, exactly."""

@@ -11,10 +11,9 @@ import flint
 
 from tacit.accounting import events
 from tacit.accounting.events import Event
-from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray
 from tacit.exact.balls import Ball, ball, upper
-from tacit.exact.checks import require, settle, whole
+from tacit.exact.checks import refuse_if, require, settle, whole
 from tacit.exact.rounding import Exact, down, exact_parameter, up
 from tacit.exact.search import least
 from tacit.guarantees import Approximate
@@ -167,8 +166,7 @@ class TruncatedDiscreteLaplace(AdditiveMechanism, CellNoise):
         """The smallest noise with this (epsilon, delta): the least A whose delta is not above."""
         steps = need("truncated discrete Laplace", sensitivity, (L1,), _HINT).steps(_ONE)
         limit, cells = exact_parameter("delta", delta), whole("moved_cells", moved_cells)
-        if limit >= 1:
-            raise InvalidParameter(parameter="delta", value=delta, must="lie strictly between 0 and 1")
+        refuse_if(limit >= 1, "delta", delta, "lie strictly between 0 and 1")
         own = _per_cell(epsilon_parameter(epsilon), cells)
 
         def holds(largest: int) -> bool:

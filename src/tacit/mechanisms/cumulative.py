@@ -18,7 +18,7 @@ from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import flag, settle, whole
+from tacit.exact.checks import flag, refuse_if, settle, whole
 from tacit.exact.integers import add_exact, integer_array
 from tacit.exact.rounding import Exact, exact_parameter, up
 from tacit.guarantees import GaussianDP, Pure
@@ -101,13 +101,7 @@ class Cumulative(Mechanism):
 def checked_bins(value: object) -> int:
     """A number of bins from 1 to 65536."""
     bins = whole("bins", value, least=1)
-    if bins > MOST_BINS:
-        raise InvalidParameter(
-            parameter="bins",
-            value=bins,
-            must=f"be at most {MOST_BINS}",
-            hint="finer bins than that buy nothing",
-        )
+    refuse_if(bins > MOST_BINS, "bins", bins, f"be at most {MOST_BINS}", "finer bins than that buy nothing")
     return bins
 
 
@@ -430,8 +424,7 @@ class CumulativeGaussian(Cumulative):
         settle(self, l2_squared=self.l2_squared)
         settle(self, noise_std=float_noise_std(self.noise_std))
         settle(self, bits=whole("bits", self.bits, least=LEAST_BITS))
-        if self.bits > MOST_BITS:
-            raise InvalidParameter(parameter="bits", value=self.bits, must=f"be at most {MOST_BITS}")
+        refuse_if(self.bits > MOST_BITS, "bits", self.bits, f"be at most {MOST_BITS}")
 
     @classmethod
     def for_rho(

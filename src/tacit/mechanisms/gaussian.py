@@ -18,7 +18,7 @@ from tacit.accounting.events.mechanisms import WIDEST, largest_moves
 from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.balls import Ball, ball, precision, upper
-from tacit.exact.checks import settle, whole
+from tacit.exact.checks import refuse_if, settle, whole
 from tacit.exact.integers import integer_array
 from tacit.exact.rounding import Exact, down, exact_parameter, up
 from tacit.exact.search import bisected
@@ -207,8 +207,7 @@ class Gaussian(AdditiveMechanism):
     def delta(self, epsilon: Exact) -> float:
         """The certified delta at this epsilon: in one dimension at every scale, by certified tails of the law."""
         exact = exact_parameter("epsilon", epsilon, positive=False)
-        if exact < 0:
-            raise InvalidParameter(parameter="epsilon", value=epsilon, must="be at least 0")
+        refuse_if(exact < 0, "epsilon", epsilon, "be at least 0")
         if self.dimension == 1:
             return scalar_delta(
                 self.distribution, math.isqrt(self.sensitivity.squared_steps(self.step)), exact

@@ -14,10 +14,9 @@ import numpy.typing as npt
 
 from tacit.accounting import events
 from tacit.accounting.events import Event
-from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import settle, whole
+from tacit.exact.checks import refuse_if, settle, whole
 from tacit.exact.integers import add_exact
 from tacit.exact.rounding import Exact, exact_parameter, up
 from tacit.guarantees import Pure
@@ -343,13 +342,9 @@ class TruncatedGeometric(Mechanism):
         need("truncated geometric", self.sensitivity, (CountSensitivity,), _GEOMETRIC_HINT)
         settle(self, low=whole("low", self.low, least=None))
         settle(self, high=whole("high", self.high, least=None))
-        if self.low >= self.high:
-            raise InvalidParameter(
-                parameter="high",
-                value=self.high,
-                must=f"be above low = {self.low}",
-                hint="the range is public",
-            )
+        refuse_if(
+            self.low >= self.high, "high", self.high, f"be above low = {self.low}", "the range is public"
+        )
 
     @classmethod
     def for_target(

@@ -23,7 +23,7 @@ from tacit.accounting.events import SimpleEvent
 from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import flag, settle, whole
+from tacit.exact.checks import flag, refuse_if, settle, whole
 from tacit.exact.integers import integer_array
 from tacit.exact.rounding import Exact, up
 from tacit.exact.search import bisected
@@ -289,10 +289,7 @@ def checked_labels(given: object) -> tuple[str, ...]:
         raise InvalidParameter(
             parameter="labels", value=f"{len(names)} entries", must="be two names or more, each a text"
         )
-    if len(set(names)) < len(names):
-        raise InvalidParameter(
-            parameter="labels", value="a name that stands twice", must="be different names"
-        )
+    refuse_if(len(set(names)) < len(names), "labels", "a name that stands twice", "be different names")
     return tuple(str(x) for x in names)
 
 
@@ -301,10 +298,9 @@ def settle_categories(mechanism: LocalMechanism, *, most: int | None = None) -> 
     k = whole("categories", mechanism.categories, least=2)
     if mechanism.labels is not None:
         names = checked_labels(mechanism.labels)
-        if k not in (2, len(names)):
-            raise InvalidParameter(
-                parameter="categories", value=k, must=f"be left out, or the number of labels ({len(names)})"
-            )
+        refuse_if(
+            k not in (2, len(names)), "categories", k, f"be left out, or the number of labels ({len(names)})"
+        )
         settle(mechanism, labels=names)
         k = len(names)
     if most is not None and k > most:

@@ -20,7 +20,7 @@ import numpy as np
 
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw, NotCertified
 from tacit.exact.arrays import Floats
-from tacit.exact.checks import settle, whole
+from tacit.exact.checks import refuse_if, settle, whole
 from tacit.exact.enclosures import Matrix, Reals
 from tacit.exact.integers import unmasked
 from tacit.exact.rounding import Exact, exact_parameter, up
@@ -299,10 +299,9 @@ class PolytopeNorm(ShapedMechanism):
     def marginal(self, coordinate: int = 0) -> RoundedMarginal:
         """The law of what is drawn for one count, in grid steps: sums of exponentials, mixed over the cones."""
         i = whole("coordinate", coordinate, least=0)
-        if i >= self.coordinates:
-            raise InvalidParameter(
-                parameter="coordinate", value=coordinate, must=f"be below the dimension {self.coordinates}"
-            )
+        refuse_if(
+            i >= self.coordinates, "coordinate", coordinate, f"be below the dimension {self.coordinates}"
+        )
         shares: dict[tuple[float, ...], int] = {}
         for cone, volume in zip(self.cones, self.volumes, strict=True):
             loads = tuple(sorted(float(p[i]) for p in cone if p[i]))

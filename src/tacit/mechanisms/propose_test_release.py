@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import EmptyComposition, InvalidParameter
+from tacit.errors import EmptyComposition
 from tacit.exact.arrays import AnyArray
-from tacit.exact.checks import settle, whole
+from tacit.exact.checks import refuse_if, settle, whole
 from tacit.exact.integers import add_exact, integer_array
 from tacit.exact.rounding import Exact
 from tacit.exact.search import bisected
@@ -47,10 +47,7 @@ def distance_to_instability(values: npt.ArrayLike, *, rank: int, steps: int) -> 
             what="the data", hint="the number of rows is public here and must be at least 1"
         )
     m, steps = whole("rank", rank, least=1), whole("steps", steps, least=0)
-    if m > array.size:
-        raise InvalidParameter(
-            parameter="rank", value=rank, must=f"be at most the number of rows, {array.size}"
-        )
+    refuse_if(m > array.size, "rank", rank, f"be at most the number of rows, {array.size}")
     ordered = np.sort(array)
     # Windows that leave the data are infinite: k + 1 >= m on the left, m + k + 1 > n on the right.
     most = min(m, array.size + 1 - m) - 1

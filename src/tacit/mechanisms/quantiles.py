@@ -17,7 +17,7 @@ from tacit.accounting.events import Event
 from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.balls import Ball, ball, upper
-from tacit.exact.checks import settle, whole
+from tacit.exact.checks import refuse_if, settle, whole
 from tacit.exact.integers import integer_array, real_array
 from tacit.exact.rounding import Exact, exact_parameter, up
 from tacit.guarantees import Pure
@@ -219,8 +219,7 @@ class QuantileSelection(Mechanism):
                 parameter="counts", value=f"shape {array.shape}", must=f"be one histogram over {self.bins} bins",
                 hint="a unit's rows may lie in several cells: use the cumulative counts for those",
             )  # fmt: skip
-        if array.min() < 0:
-            raise InvalidParameter(parameter="counts", value="an array", must="hold integers of at least 0")
+        refuse_if(array.min() < 0, "counts", "an array", "hold integers of at least 0")
         borders = increasing_edges(self.bins, edges)
         share = exact_parameter("share", self.share, positive=False)
         at, low, high = (self._bin(array, share, target, source) for target in (0, -self.reach, self.reach))
@@ -337,8 +336,7 @@ def bounds_from_counts(
             parameter="edges", value=f"shape {borders.shape}", must="have one entry more than noisy_counts",
             hint="the borders of the ranges, in order",
         )  # fmt: skip
-    if not bool((np.diff(borders) > 0).all()):
-        raise InvalidParameter(parameter="edges", value="an array", must="increase")
+    refuse_if(not bool((np.diff(borders) > 0).all()), "edges", "an array", "increase")
     threshold = clamping_threshold(noise, ranges=counts.size, confidence=confidence)
     taken = np.flatnonzero(np.asarray(counts >= threshold).astype(np.bool_))
     low, high = (float(borders[taken[0]]), float(borders[taken[-1] + 1])) if taken.size else (None, None)

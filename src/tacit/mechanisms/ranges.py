@@ -19,7 +19,7 @@ import numpy.typing as npt
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter, TooManyCells
 from tacit.exact.arrays import Floats
-from tacit.exact.checks import flag, settle, whole
+from tacit.exact.checks import flag, refuse_if, settle, whole
 from tacit.exact.integers import integer_array
 from tacit.exact.rounding import Exact
 from tacit.guarantees import Bound, Neighbours
@@ -150,10 +150,7 @@ class RangeTree:
         """The noisy levels, and the cells' counts by least squares."""
         source = source if source is not None else default_source()
         theta = integer_array(histogram).ravel()
-        if theta.size != self.cells:
-            raise InvalidParameter(
-                parameter="histogram", value=f"{theta.size} numbers", must=f"have {self.cells} cells"
-            )
+        refuse_if(theta.size != self.cells, "histogram", f"{theta.size} numbers", f"have {self.cells} cells")
         # A sum of all cells fits in 64 bits, or Python's integers are added.
         most = max(abs(int(theta.max())), abs(int(theta.min())))
         sums = [theta if most * self.cells < 1 << 62 else theta.astype(object)]
@@ -392,10 +389,7 @@ class RangeAnswers(TableMechanism):
     def release(self, counts: Any, *, source: Source | None = None) -> ReleasedTables:
         source = source if source is not None else default_source()
         bins = integer_array(counts).ravel()
-        if bins.size != self.cells:
-            raise InvalidParameter(
-                parameter="counts", value=f"{bins.size} numbers", must=f"have {self.cells} bins"
-            )
+        refuse_if(bins.size != self.cells, "counts", f"{bins.size} numbers", f"have {self.cells} bins")
         if isinstance(self.noise, RangeTree):
             fitted: Any = self.noise.release(bins, source=source).cells
         else:

@@ -15,7 +15,7 @@ from tacit.accounting import events
 from tacit.accounting.events import Event
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
 from tacit.exact.balls import Ball, ball, precision, upper
-from tacit.exact.checks import members, plain, settle, whole
+from tacit.exact.checks import members, plain, refuse_if, settle, whole
 from tacit.exact.rounding import Exact, exact_parameter, up
 from tacit.exact.search import bisected
 from tacit.guarantees import Pure
@@ -329,8 +329,7 @@ class Selection(Mechanism):
             raise EmptyComposition(what="the list of candidates", hint="name at least one")
         if not all(isinstance(name, str) for name in names):
             raise InvalidParameter(parameter="candidates", value=names, must="be names")
-        if len(set(names)) != len(names):
-            raise InvalidParameter(parameter="candidates", value=names, must="have different names")
+        refuse_if(len(set(names)) != len(names), "candidates", names, "have different names")
         object.__setattr__(self, "candidates", names)
         if not isinstance(self.method, str) or self.method not in METHODS:
             raise UnknownName(what="method of selection", name=str(self.method), known=METHODS)
@@ -437,8 +436,7 @@ class IntervalExponential(Mechanism):
                     parameter=name, value=getattr(self, name), must=f"be a multiple of the spacing {step}"
                 )
             object.__setattr__(self, name, end)
-        if not Fraction(self.low) < Fraction(self.high):
-            raise InvalidParameter(parameter="high", value=self.high, must="be above low")
+        refuse_if(not Fraction(self.low) < Fraction(self.high), "high", self.high, "be above low")
 
     @classmethod
     def for_target(

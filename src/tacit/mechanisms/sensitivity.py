@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import TypeVar
 
 from tacit.errors import InvalidParameter
-from tacit.exact.checks import flag, plain, settle, whole
+from tacit.exact.checks import flag, plain, refuse_if, settle, whole
 from tacit.exact.rounding import Exact, exact_parameter
 from tacit.noise import grid_spacing
 
@@ -21,10 +21,7 @@ from tacit.noise import grid_spacing
 def exact_sensitivity(value: object, name: str = "sensitivity") -> Fraction:
     """A finite number above 0, exactly."""
     exact = exact_parameter(name, value, positive=False)
-    if exact < 0:
-        raise InvalidParameter(
-            parameter=name, value=value, must="be above 0", hint="a sensitivity is the largest size of a move"
-        )
+    refuse_if(exact < 0, name, value, "be above 0", "a sensitivity is the largest size of a move")
     if exact == 0:
         raise InvalidParameter(
             parameter=name,

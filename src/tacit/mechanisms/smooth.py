@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
 from tacit.exact.balls import ball, lower, precision, upper
-from tacit.exact.checks import settle, whole
+from tacit.exact.checks import refuse_if, settle, whole
 from tacit.exact.enclosures import Reals
 from tacit.exact.integers import add_exact, integer_array
 from tacit.exact.rounding import Exact, exact_parameter, up
@@ -55,8 +55,7 @@ class SmoothBound(Sensitivity):
                 hint="a smooth bound of 0 would publish the exact value; add a public floor, which keeps it smooth",
             )  # fmt: skip
         object.__setattr__(self, "value", exact)
-        if exact_parameter("beta", self.beta, positive=False) < 0:
-            raise InvalidParameter(parameter="beta", value=self.beta, must="be at least 0")
+        refuse_if(exact_parameter("beta", self.beta, positive=False) < 0, "beta", self.beta, "be at least 0")
         settle(self, beta=self.beta)
 
     @property
@@ -85,10 +84,7 @@ def _padded(values: npt.ArrayLike, low: int, high: int) -> npt.NDArray[Any]:
         raise EmptyComposition(
             what="the data", hint="the number of rows is public here and must be at least 1"
         )
-    if not low < high:
-        raise InvalidParameter(
-            parameter="high", value=high, must=f"be above low = {low}", hint="bounds are public"
-        )
+    refuse_if(not low < high, "high", high, f"be above low = {low}", "bounds are public")
     if array.dtype != object and not -(1 << 63) <= low < high < 1 << 63:
         array = array.astype(object)
     clamped = np.sort(np.minimum(np.maximum(array, low), high))
@@ -130,8 +126,7 @@ def smooth_bound(
     low, high = int(low), int(high)
     n = padded.size - 2
     m = median_rank(n) if rank is None else whole("rank", rank, least=1)
-    if m > n:
-        raise InvalidParameter(parameter="rank", value=rank, must=f"be at most the number of rows, {n}")
+    refuse_if(m > n, "rank", rank, f"be at most the number of rows, {n}")
     inner = exact_beta - 2 * SLACK
     if inner < 64 * SLACK:
         # So small a beta allows next to no fall-off: the whole range is smooth for every beta.

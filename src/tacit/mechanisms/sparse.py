@@ -20,7 +20,7 @@ from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter, NotCertified, TooManyCells
 from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.balls import Ball, ball, precision, upper
-from tacit.exact.checks import settle, whole
+from tacit.exact.checks import refuse_if, settle, whole
 from tacit.exact.integers import add_exact, integer_array, narrowed
 from tacit.exact.rounding import Exact, exact_parameter, up
 from tacit.exact.search import bisected
@@ -383,8 +383,7 @@ class SparseHistogram(Mechanism):
             raise InvalidParameter(
                 parameter="keys", value=f"{occupied.size} keys", must=f"be at most the {self.cells:,} possible cells"
             )  # fmt: skip
-        if true.size and int(true.min()) < 0:
-            raise InvalidParameter(parameter="counts", value="a negative count", must="be at least 0")
+        refuse_if(true.size and int(true.min()) < 0, "counts", "a negative count", "be at least 0")
         if self.impossible is not None:
             listed = self.impossible.within(self.domain)[0]
             both = np.intersect1d(occupied, listed, assume_unique=True) if listed.size else occupied[:0]
@@ -524,8 +523,7 @@ def by_false_discovery(released: SparseReleased, rate: Exact = 0.1) -> SparseTab
     noise of different cells is independent (theorem `false-discovery`). Not below the release's own threshold.
     """
     level = exact_parameter("rate", rate)
-    if level >= 1:
-        raise InvalidParameter(parameter="rate", value=rate, must="lie strictly between 0 and 1")
+    refuse_if(level >= 1, "rate", rate, "lie strictly between 0 and 1")
     mechanism, law = released.mechanism, tails(released.mechanism.noise)
     ordered = np.sort(released.values.astype(np.float64))
     # Between two released values the count is constant and the tail falls: t = value - 1 is the least of its kind.
@@ -547,8 +545,7 @@ def estimated_risks(
     x + 2 q^(t+1-x)/(1-q) each: the first term is the same for all t, and for the second its expectation over empty
     cells is taken (theorem `estimated-risk`). It is right on average and noisier: the fitted one chooses better.
     """
-    if estimate not in ("fitted", "unbiased"):
-        raise InvalidParameter(parameter="estimate", value=estimate, must="be fitted or unbiased")
+    refuse_if(estimate not in ("fitted", "unbiased"), "estimate", estimate, "be fitted or unbiased")
     mechanism = released.mechanism
     law, floor = tails(mechanism.noise), mechanism.threshold
     step = max(1, int(law.scale / STEPS_A_SCALE))
@@ -693,8 +690,7 @@ def fit(released: SparseReleased) -> FittedPrior:
 
 def shrunk(released: SparseReleased, loss: Literal["absolute", "squared"] = "absolute") -> SparseTable:
     """The posterior median of each released cell, which has the least expected absolute error; or the mean."""
-    if loss not in ("absolute", "squared"):
-        raise InvalidParameter(parameter="loss", value=loss, must="be absolute or squared")
+    refuse_if(loss not in ("absolute", "squared"), "loss", loss, "be absolute or squared")
     prior = fit(released)
     near = np.asarray(released.values <= prior.quiet, dtype=np.bool_)
     noisy, where = np.unique(released.values[near].astype(np.float64), return_inverse=True)

@@ -21,7 +21,7 @@ from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.arrays import AnyArray
 from tacit.exact.balls import Ball, upper
-from tacit.exact.checks import settle, whole
+from tacit.exact.checks import refuse_if, settle, whole
 from tacit.exact.integers import add_exact, integer_array, narrowed
 from tacit.exact.rounding import Exact, exact_parameter, up
 from tacit.exact.search import bisected
@@ -54,8 +54,7 @@ class KeysOfAUnit:
         total = most if self.total is None else whole("total", self.total, least=1)
         object.__setattr__(self, "total", min(total, most))
         object.__setattr__(self, "keys", min(self.keys, int(self.total or 1)))
-        if self.keys > MOST_KEYS:
-            raise InvalidParameter(parameter="keys", value=self.keys, must=f"be at most {MOST_KEYS}")
+        refuse_if(self.keys > MOST_KEYS, "keys", self.keys, f"be at most {MOST_KEYS}")
 
     def spread(self, keys: int) -> tuple[tuple[int, int], ...]:
         """The worst way to use exactly this many cells, as (count, how many cells have it): as uneven as possible.

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray, Floats
-from tacit.exact.checks import flag, members, settle, whole
+from tacit.exact.checks import flag, members, refuse_if, settle, whole
 from tacit.exact.integers import integer_array
 from tacit.exact.rounding import Exact, exact_parameter
 from tacit.guarantees import Bound
@@ -329,10 +329,7 @@ class CellSums(TableMechanism):
     def release(self, counts: Any, *, source: Source | None = None) -> ReleasedTables:
         source = source if source is not None else default_source()
         cells = integer_array(counts).ravel()
-        if cells.size != self.cells:
-            raise InvalidParameter(
-                parameter="counts", value=f"{cells.size} numbers", must=f"have {self.cells} cells"
-            )
+        refuse_if(cells.size != self.cells, "counts", f"{cells.size} numbers", f"have {self.cells} cells")
         noisy = np.asarray(self.noise.release(cells, source=source).values)
         if max(abs(int(noisy.max())), abs(int(noisy.min()))) * self.cells >= 1 << 62:
             noisy = noisy.astype(object)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from tacit.accounting.events import Event
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
 from tacit.exact.arrays import Floats
-from tacit.exact.checks import members, whole
+from tacit.exact.checks import members, refuse_if, whole
 from tacit.exact.rounding import Exact, up
 from tacit.guarantees import Pure
 from tacit.mechanisms.base import Mechanism, Released, confidence_level, epsilon_parameter
@@ -216,8 +216,7 @@ class TwoQuestions(Mechanism):
     def covariance(self, first: object, second: object) -> Floats:
         """An unbiased estimate of the covariance of all estimated cells, row by row: k1 k2 by k1 k2."""
         cells = self.first.categories * self.second.categories
-        if cells > 1024:
-            raise InvalidParameter(parameter="first", value=f"{cells} cells", must="have at most 1,024 cells")
+        refuse_if(cells > 1024, "first", f"{cells} cells", "have at most 1,024 cells")
         total, found = np.zeros(cells), np.zeros((cells, cells))
         for phi, psi in self._parts(first, second):
             for i in range(0, len(phi), 1 + _CELLS // cells):
@@ -243,8 +242,7 @@ class TwoQuestions(Mechanism):
 
         level = float(confidence_level(confidence))
         own = (None, None) if scores is None else members("scores", scores)
-        if len(own) != 2:
-            raise InvalidParameter(parameter="scores", value=len(own), must="be two lists, one a question")
+        refuse_if(len(own) != 2, "scores", len(own), "be two lists, one a question")
         s, t = (_scores(x, m.categories) for x, m in zip(own, (self.first, self.second), strict=True))
         parts = [
             np.stack([phi @ s, psi @ t, (phi @ s) * (psi @ t), phi @ s**2, psi @ t**2], axis=1)
@@ -311,10 +309,7 @@ def _together(first: object, second: object) -> tuple[npt.NDArray[Any], npt.NDAr
             )
         found.append(array)
     one, two = found
-    if len(one) != len(two):
-        raise InvalidParameter(
-            parameter="second", value=f"{len(two)} entries", must=f"be as many as the first ({len(one)})"
-        )
+    refuse_if(len(one) != len(two), "second", f"{len(two)} entries", f"be as many as the first ({len(one)})")
     return one, two
 
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.arrays import Floats
-from tacit.exact.checks import flag, members, settle, whole
+from tacit.exact.checks import flag, members, refuse_if, settle, whole
 from tacit.exact.enclosures import Enclosure, Matrix, Reals, root, total
 from tacit.exact.rounding import Exact, exact_parameter
 from tacit.noise.grid import ContinuousDistribution, Draws, Needs, coordinate_of, unknown
@@ -176,8 +176,7 @@ class FormulaBody(Body):
 
 def _row(name: str, values: Sequence[Exact], length: int) -> tuple[Fraction, ...]:
     row = tuple(exact_parameter(name, v, positive=False) for v in members(name, values))
-    if len(row) != length:
-        raise InvalidParameter(parameter=name, value=len(row), must=f"have {length} entries")
+    refuse_if(len(row) != length, name, len(row), f"have {length} entries")
     return row
 
 
@@ -365,10 +364,8 @@ class Ellipsoid(Body):
 
     def __post_init__(self) -> None:
         matrix = Matrix("factor", self.factor)
-        if matrix.shape[0] != matrix.shape[1]:
-            raise InvalidParameter(parameter="factor", value=matrix.shape, must="be square")
-        if matrix.is_singular():
-            raise InvalidParameter(parameter="factor", value="singular", must="have an inverse")
+        refuse_if(matrix.shape[0] != matrix.shape[1], "factor", matrix.shape, "be square")
+        refuse_if(matrix.is_singular(), "factor", "singular", "have an inverse")
         object.__setattr__(self, "_matrix", matrix)
 
     @property

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from tacit.errors import InvalidParameter, NoLaw, NotCertified
 from tacit.exact.arrays import AnyArray
 from tacit.exact.balls import Ball, CertifiedReal, ball, precision
-from tacit.exact.checks import whole
+from tacit.exact.checks import refuse_if, whole
 from tacit.exact.enclosures import Enclosure, Reals, constant
 from tacit.exact.rounding import Exact, exact_parameter
 from tacit.noise.marginals import Marginal
@@ -128,10 +128,7 @@ def unknown(what: str, law: object) -> NoLaw:
 def coordinate_of(coordinate: object, law: ContinuousDistribution) -> int:
     """A coordinate of the law, counted from 0."""
     i = whole("coordinate", coordinate, least=0)
-    if i >= law.dimension:
-        raise InvalidParameter(
-            parameter="coordinate", value=coordinate, must=f"be below the dimension {law.dimension}"
-        )
+    refuse_if(i >= law.dimension, "coordinate", coordinate, f"be below the dimension {law.dimension}")
     return i
 
 
@@ -337,8 +334,7 @@ def rounding_delta(
         ("marginal_density_bound", marginal_density_bound),
         ("failure_probability", failure_probability),
     ):
-        if exact_parameter(name, value, positive=False) < 0:
-            raise InvalidParameter(parameter=name, value=value, must="be at least 0")
+        refuse_if(exact_parameter(name, value, positive=False) < 0, name, value, "be at least 0")
     absolute_error, marginal_density_bound = float(absolute_error), float(marginal_density_bound)
     failure_probability = float(failure_probability)
     if 2.0 * absolute_error >= g:

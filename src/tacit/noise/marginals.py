@@ -17,8 +17,9 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import InvalidParameter, NoLaw
+from tacit.errors import NoLaw
 from tacit.exact.arrays import Floats
+from tacit.exact.checks import refuse_if
 from tacit.exact.rounding import Exact, exact_parameter
 from tacit.exact.search import bisected
 
@@ -28,8 +29,7 @@ ROUNDING = 1e-12
 def level_of(name: str, value: object) -> float:
     """A probability strictly between 0 and 1."""
     level = exact_parameter(name, value, positive=False, any_size=True)
-    if not 0 < level < 1:
-        raise InvalidParameter(parameter=name, value=value, must="lie strictly between 0 and 1")
+    refuse_if(not 0 < level < 1, name, value, "lie strictly between 0 and 1")
     return float(level)
 
 

@@ -34,7 +34,7 @@ from tacit.curator.treatments import Applied, NoisyParts, Treatment, cells_of, g
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.arrays import Words
 from tacit.exact.canonical import canonical, sha256
-from tacit.exact.checks import non_negative, whole
+from tacit.exact.checks import non_negative, refuse_if, whole
 from tacit.guarantees import Bound, BoundedAdversary, Guarantee, Neighbours, Pure, Unit
 from tacit.noise.source import Source, default_source
 from tacit.parties.aggregator import SecureSum, Wire, run_in_process
@@ -500,8 +500,7 @@ def joint_release(
     wire: Wire | None = None,
 ) -> Releases:
     """All holders in one process, each with its own curator and ledger: for rehearsals and tests."""
-    if not curators:
-        raise InvalidParameter(parameter="curators", value=0, must="be at least two")
+    refuse_if(not curators, "curators", 0, "be at least two")
     sizes = Sizes(holders=len(curators), fewest=fewest, colluding=colluding, appearances=appearances)
     first = curators[0]
     joint = Joint.of(

@@ -16,7 +16,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from tacit.errors import BadMessage, InvalidParameter
-from tacit.exact.checks import settle, whole
+from tacit.exact.checks import refuse_if, settle, whole
 from tacit.exact.rounding import up
 from tacit.parties.masks import commitment
 
@@ -64,8 +64,7 @@ class Sizes:
                 hint="else an aggregator that lies about who is left could have two lists confirmed",
             )  # fmt: skip
         k = whole("appearances", self.appearances, least=0) or n
-        if k > n:
-            raise InvalidParameter(parameter="appearances", value=k, must=f"be at most holders ({n})")
+        refuse_if(k > n, "appearances", k, f"be at most holders ({n})")
         settle(self, holders=n, fewest=s, colluding=c, threshold=t, appearances=k, honest=s - c)
 
     @property
@@ -363,16 +362,12 @@ class Session:
             raise InvalidParameter(
                 parameter="keys", value=len(keys), must=f"be {self.sizes.holders} Ed25519 keys of 32 bytes"
             )
-        if len(set(keys)) != len(keys):
-            raise InvalidParameter(
-                parameter="keys", value="a key twice", must="be different: a holder joins once"
-            )
+        refuse_if(len(set(keys)) != len(keys), "keys", "a key twice", "be different: a holder joins once")
         if not isinstance(self.length, int) or self.length < 1:
             raise InvalidParameter(parameter="length", value=self.length, must="be at least 1")
         if len(self.about) != 32 or len(self.nonce) != 32:
             raise InvalidParameter(parameter="nonce", value=len(self.nonce), must="be 32 bytes, as `about`")
-        if self.protocol not in (1, PROTOCOL):
-            raise InvalidParameter(parameter="protocol", value=self.protocol, must=f"be 1 or {PROTOCOL}")
+        refuse_if(self.protocol not in (1, PROTOCOL), "protocol", self.protocol, f"be 1 or {PROTOCOL}")
         object.__setattr__(self, "keys", keys)
         sizes = repr(sorted(self.sizes.describe().items())).encode()
         parts = (

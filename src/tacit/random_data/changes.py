@@ -21,7 +21,7 @@ import numpy.typing as npt
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import flag, is_number, members, plain, positive, settle, whole
+from tacit.exact.checks import flag, is_number, members, plain, positive, refuse_if, settle, whole
 from tacit.exact.rounding import Exact, exact_parameter, up
 from tacit.guarantees import Approximate, Pure
 from tacit.guarantees.conditions import (
@@ -121,10 +121,7 @@ class _Changes(RandomMechanism):
         settle(self, rows=rows_parameter(self.rows))
         settle(self, all_pairs=flag("all_pairs", self.all_pairs))
         rank = whole("rank", self.rank, least=1)
-        if rank > self.pairs:
-            raise InvalidParameter(
-                parameter="rank", value=rank, must=f"be at most the number of pairs, {self.pairs}"
-            )
+        refuse_if(rank > self.pairs, "rank", rank, f"be at most the number of pairs, {self.pairs}")
         settle(self, rank=rank)
         object.__setattr__(self, "spacing", grid_spacing(self.spacing))
 
@@ -149,8 +146,7 @@ class _Changes(RandomMechanism):
                 parameter="changes", value=f"{len(found)} pairs", must=f"be those of {self.pairs} pairs",
                 hint="pair_changes(values)",
             )  # fmt: skip
-        if found[0] < 0:
-            raise InvalidParameter(parameter="changes", value="a change below 0", must="be at least 0")
+        refuse_if(found[0] < 0, "changes", "a change below 0", "be at least 0")
         return found
 
 
@@ -460,10 +456,7 @@ class SampledSensitivity(RandomMechanism):
     def __post_init__(self) -> None:
         settle(self, rows=rows_parameter(self.rows), draws=whole("draws", self.draws, least=1))
         rank = whole("rank", self.rank, least=1)
-        if rank > self.draws:
-            raise InvalidParameter(
-                parameter="rank", value=rank, must=f"be at most the number of draws, {self.draws}"
-            )
+        refuse_if(rank > self.draws, "rank", rank, f"be at most the number of draws, {self.draws}")
         settle(self, rank=rank)
         epsilon_parameter(self.epsilon)
         settle(self, epsilon=self.epsilon)
@@ -522,8 +515,7 @@ class SampledSensitivity(RandomMechanism):
             raise InvalidParameter(
                 parameter="sensitivities", value=f"{len(found)} numbers", must=f"be {self.draws} sampled ones"
             )
-        if found[0] < 0:
-            raise InvalidParameter(parameter="sensitivities", value="one below 0", must="be at least 0")
+        refuse_if(found[0] < 0, "sensitivities", "one below 0", "be at least 0")
         step = Fraction(self.spacing)
         # Rounding g to the grid adds a step, which also keeps the noise where the sampled ones are all 0 (ties).
         return Laplace.for_target(

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray
-from tacit.exact.checks import flag, members, settle, whole
+from tacit.exact.checks import flag, members, refuse_if, settle, whole
 from tacit.exact.integers import add_exact, integer_array
 from tacit.exact.rounding import Exact, up
 from tacit.exact.search import bisected
@@ -250,14 +250,8 @@ class RandomHistogram(RandomMechanism):
         """Counts of all cells, the small ones exact. Noise is drawn for every cell, whether it is used or not."""
         source = source if source is not None else default_source()
         array = integer_array(counts)
-        if array.size != self.cells:
-            raise InvalidParameter(
-                parameter="counts", value=f"{array.size} cells", must=f"have {self.cells} cells"
-            )
-        if bool((array < 0).any()):
-            raise InvalidParameter(
-                parameter="counts", value="a count below 0", must="be counts of rows, at least 0"
-            )
+        refuse_if(array.size != self.cells, "counts", f"{array.size} cells", f"have {self.cells} cells")
+        refuse_if(bool((array < 0).any()), "counts", "a count below 0", "be counts of rows, at least 0")
         replaced = self.neighbours is Neighbours.REPLACE_ONE
         if replaced and int(array.sum()) != self.rows:
             raise InvalidParameter(

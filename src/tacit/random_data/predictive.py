@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import flag, settle, whole
+from tacit.exact.checks import flag, refuse_if, settle, whole
 from tacit.exact.integers import add_exact, integer_array
 from tacit.exact.rounding import Exact, up
 from tacit.guarantees import Pure
@@ -47,8 +47,7 @@ def conformal_interval(values: npt.ArrayLike, *, cut: int) -> tuple[float, float
     """[x_(cut), x_(n+1-cut)]: a fresh row lies outside with probability at most 2 cut/(n+1). A secret."""
     ordered = np.sort(np.asarray(values, dtype=np.float64).ravel())
     r = whole("cut", cut, least=1)
-    if 2 * r > ordered.size:
-        raise InvalidParameter(parameter="cut", value=cut, must="be at most half the number of rows")
+    refuse_if(2 * r > ordered.size, "cut", cut, "be at most half the number of rows")
     return float(ordered[r - 1]), float(ordered[ordered.size - r])
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
-from tacit.exact.checks import probability, settle, whole
+from tacit.exact.checks import probability, refuse_if, settle, whole
 from tacit.exact.integers import add_exact, integer_array
 from tacit.exact.rounding import Exact, Interval, exact_parameter
 from tacit.guarantees import Neighbours
@@ -112,10 +112,7 @@ class Referee:
     def iid(self, law: Sequence[Exact]) -> Fraction:
         """The probability that the bound fails for rows drawn independently from this law, exactly."""
         p = law_parameter(law)
-        if len(p) != self.cells:
-            raise InvalidParameter(
-                parameter="law", value=f"{len(p)} numbers", must=f"have {self.cells} entries"
-            )
+        refuse_if(len(p) != self.cells, "law", f"{len(p)} numbers", f"have {self.cells} entries")
         below = math.lcm(*(x.denominator for x in p))
         weights = [int(x * below) for x in p]
         powers = [
@@ -306,10 +303,7 @@ class OverlapCount:
 
     def _count(self, value: int) -> int:
         c = whole("count", value, least=0)
-        if c > self.overlap.rows:
-            raise InvalidParameter(
-                parameter="count", value="more than the rows", must="be at most the number of rows"
-            )
+        refuse_if(c > self.overlap.rows, "count", "more than the rows", "be at most the number of rows")
         return c
 
 

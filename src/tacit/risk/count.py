@@ -14,7 +14,7 @@ from tacit.accounting import events
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
-from tacit.exact.checks import whole
+from tacit.exact.checks import refuse_if, whole
 from tacit.exact.rounding import Exact, exact_parameter, up
 from tacit.exact.search import bisected
 from tacit.guarantees import Pure
@@ -239,10 +239,7 @@ def risk_body(*, epsilon: Exact, loss: Any = "absolute") -> Floats:
     """
     shrink = float(np.exp(-float(epsilon_parameter(epsilon))))
     table = as_loss(loss).matrix(1)
-    if table.shape != (2, 2):
-        raise InvalidParameter(
-            parameter="loss", value=f"shape {table.shape}", must="be 2 by 2 for the body in a plane"
-        )
+    refuse_if(table.shape != (2, 2), "loss", f"shape {table.shape}", "be 2 by 2 for the body in a plane")
     high = 1 / (1 + shrink)
     corners = np.array([[0.0, 0.0], [high, 1 - high], [1.0, 1.0], [1 - high, high]])
     risks = [
@@ -271,10 +268,7 @@ def equalizer(*, n: int, epsilon: Exact, loss: Any = "absolute") -> Equalizer:
     Floats from the solver: for reading, not for a release.
     """
     n = whole("n", n, least=1)
-    if n > LONGEST:
-        raise InvalidParameter(
-            parameter="n", value=n, must=f"be at most {LONGEST} for the full linear program"
-        )
+    refuse_if(n > LONGEST, "n", n, f"be at most {LONGEST} for the full linear program")
     what: Loss = as_loss(loss)
     what.fit(n)
     table = what.matrix(n)

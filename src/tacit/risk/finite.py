@@ -13,7 +13,7 @@ import numpy.typing as npt
 from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.arrays import Floats
 from tacit.exact.balls import ball, lower
-from tacit.exact.checks import whole
+from tacit.exact.checks import refuse_if, whole
 from tacit.exact.rounding import Exact, exact_parameter, up
 from tacit.guarantees import Approximate, Pure
 from tacit.mechanisms.base import Mechanism, Released, epsilon_parameter, one_value, shown
@@ -372,8 +372,7 @@ def optimal_finite(
     """
     exact_epsilon = epsilon_parameter(epsilon)
     exact_delta = exact_parameter("delta", delta, positive=False)
-    if not 0 <= exact_delta < 1:
-        raise InvalidParameter(parameter="delta", value=delta, must="lie in [0, 1)")
+    refuse_if(not 0 <= exact_delta < 1, "delta", delta, "lie in [0, 1)")
     epsilon_level(epsilon)
     criterion_parameter(criterion)
     what = as_loss(loss)

@@ -15,7 +15,7 @@ from typing import Any, Required, TypedDict, Unpack
 
 from tacit.errors import InvalidParameter, UnknownName
 from tacit.exact.balls import ball, lower
-from tacit.exact.checks import non_negative, whole
+from tacit.exact.checks import non_negative, refuse_if, whole
 from tacit.exact.rounding import Exact
 from tacit.guarantees import Neighbours
 from tacit.mechanisms.base import epsilon_parameter
@@ -144,8 +144,7 @@ def uniform_count(*, n: int, epsilon: Exact, worst_error: float, delta: float = 
         raise InvalidParameter(
             parameter="worst_error", value=worst_error, must="be a finite number of at least 0"
         )
-    if not 0 <= delta < 1:
-        raise InvalidParameter(parameter="delta", value=delta, must="lie in [0, 1)")
+    refuse_if(not 0 <= delta < 1, "delta", delta, "lie in [0, 1)")
 
     def value(t: int) -> float:
         keep = math.exp(-e * t)
@@ -288,8 +287,7 @@ def lower_bounds(
     elif problem == "sparse-histogram":
         p = whole("cells", cells, least=2)
         q = whole("occupied", occupied, least=1)
-        if q > p:
-            raise InvalidParameter(parameter="occupied", value=q, must=f"be at most cells = {p}")
+        refuse_if(q > p, "occupied", q, f"be at most cells = {p}")
         found = {
             "sparse-product": sparse_product(p, q, n, e),
             "sparse-packing": sparse_packing(p, q, n, e),

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Unpack
 
-from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
+from tacit.errors import EmptyComposition, UnknownName
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import whole
+from tacit.exact.checks import refuse_if, whole
 from tacit.exact.rounding import Exact
 from tacit.guarantees import Neighbours
 from tacit.mechanisms.base import epsilon_parameter
@@ -103,8 +103,7 @@ def price(
     """
     floor = lower_bound(problem, **size)
     if error is not None:
-        if not (math.isfinite(error) and error > 0):
-            raise InvalidParameter(parameter="error", value=error, must="be a finite number above 0")
+        refuse_if(not (math.isfinite(error) and error > 0), "error", error, "be a finite number above 0")
         return Price(mechanism=mechanism or "given", error=error, lower_bound=floor)
     known = expected_errors(problem, **size)
     name = mechanism if mechanism is not None else min(known, key=lambda m: known[m])
@@ -148,8 +147,7 @@ class Decomposition:
 def decompose(*, privacy: float, sampling: float) -> Decomposition:
     """Both errors must be in one unit and one metric."""
     for name, value in (("privacy", privacy), ("sampling", sampling)):
-        if not (math.isfinite(value) and value >= 0):
-            raise InvalidParameter(parameter=name, value=value, must="be a finite number of at least 0")
+        refuse_if(not (math.isfinite(value) and value >= 0), name, value, "be a finite number of at least 0")
     return Decomposition(privacy=privacy, sampling=sampling)
 
 
@@ -161,8 +159,7 @@ def sampling_error(*, n: int, share: float | None = None) -> float:
     n = whole("n", n, least=1)
     if share is None:
         return 0.5 / math.sqrt(n)
-    if not 0 <= share <= 1:
-        raise InvalidParameter(parameter="share", value=share, must="lie in [0, 1]")
+    refuse_if(not 0 <= share <= 1, "share", share, "lie in [0, 1]")
     if share in (0.0, 1.0):
         return 0.0
     m = math.floor(n * share) + 1

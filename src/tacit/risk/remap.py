@@ -10,6 +10,7 @@ import numpy as np
 
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
+from tacit.exact.checks import refuse_if
 from tacit.exact.threads import one_thread
 from tacit.risk.certificate import (
     Certificate,
@@ -528,16 +529,12 @@ def solve_compact(
             parameter="n", value=n, must=f"be at most {LONGEST_TABLE} for a loss given as a matrix"
         )
     if criterion == "bayes":
-        if n > LONGEST_BAYES:
-            raise InvalidParameter(parameter="n", value=n, must=f"be at most {LONGEST_BAYES} for a prior")
+        refuse_if(n > LONGEST_BAYES, "n", n, f"be at most {LONGEST_BAYES} for a prior")
         weights = np.full(n + 1, 1 / (n + 1)) if prior is None else prior_parameter(prior, n + 1)
         return bayes_remap(GeometricKernel(n=n, epsilon=epsilon), loss, weights)
     refuse_prior(prior)
     if loss.name == "zero-one" and loss.table is None:
-        if n > LONGEST_BAYES:
-            raise InvalidParameter(
-                parameter="n", value=n, must=f"be at most {LONGEST_BAYES} for zero-one loss"
-            )
+        refuse_if(n > LONGEST_BAYES, "n", n, f"be at most {LONGEST_BAYES} for zero-one loss")
         return zero_one_minimax(n, epsilon)
     with one_thread():
         return minimax_remap(n, epsilon, loss, tolerance)

@@ -15,7 +15,7 @@ from tacit.anonymity.hierarchies import Hierarchy
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownColumn, WrongType
 from tacit.exact.arrays import Floats, Integers
 from tacit.exact.checks import is_number as coding_is_number
-from tacit.exact.checks import positive, rate, require, whole
+from tacit.exact.checks import positive, rate, refuse_if, require, whole
 from tacit.noise.source import Source, default_source
 
 # Uniform and normal numbers, and permutations, for treatments: from the one source of randomness, as floats.
@@ -240,10 +240,9 @@ class Swap(Treatment):
         rate("share", self.share)
         if not self.columns:
             raise EmptyComposition(what="the list of columns to swap")
-        if set(self.columns) & set(self.match):
-            raise InvalidParameter(
-                parameter="match", value=self.match, must="not have a column that is swapped"
-            )
+        refuse_if(
+            set(self.columns) & set(self.match), "match", self.match, "not have a column that is swapped"
+        )
 
     def apply(self, table: Any, draws: Draws) -> Any:
         import pyarrow as pa
@@ -324,8 +323,7 @@ class ModelDraws(Treatment):
 
     def apply(self, table: Any, draws: Draws) -> Any:
         known(table, (self.column, *self.given))
-        if self.column in self.given:
-            raise InvalidParameter(parameter="given", value=self.given, must="not name the column itself")
+        refuse_if(self.column in self.given, "given", self.given, "not name the column itself")
         if is_number(table, self.column):
             return replaced(table, {self.column: self._normal(table, draws)})
         return replaced(table, {self.column: self._frequencies(table, draws)})

@@ -21,7 +21,8 @@ from tacit.attacks.systems.kinds import (
     by_leverage,
     weigh,
 )
-from tacit.errors import InvalidParameter, UnknownName
+from tacit.errors import UnknownName
+from tacit.exact.checks import refuse_if
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,10 +62,7 @@ def track(service: SetSizeRestriction, people: Sequence[int], *, seed: int = 0) 
     """
     import numpy as np
 
-    if 4 * service.least > service.people:
-        raise InvalidParameter(
-            parameter="least", value=service.least, must="be at most a fourth of the people"
-        )
+    refuse_if(4 * service.least > service.people, "least", service.least, "be at most a fourth of the people")
     tracker = np.zeros(service.people, dtype=np.bool_)
     tracker[Draws(seed, "tracker").permutation(service.people)[: service.people // 2]] = True
     everybody = service.total(tracker) + service.total(~tracker)
@@ -87,8 +85,7 @@ def grid_of_sets(service: OverlapRestriction, target: int, *, seed: int = 0) -> 
     import numpy as np
 
     k = service.least
-    if service.people < k * (k - 1) + 1:
-        raise InvalidParameter(parameter="least", value=k, must="leave k (k - 1) others for the grid")
+    refuse_if(service.people < k * (k - 1) + 1, "least", k, "leave k (k - 1) others for the grid")
     others = [int(i) for i in Draws(seed, "grid").permutation(service.people) if i != target]
     grid = np.array(others[: k * (k - 1)]).reshape(k, k - 1)
     rows = sum(service.total([target, *row]) for row in grid.tolist())

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from tacit.attacks.finding import Draws, Finding
 from tacit.errors import InvalidParameter, NotCertified, Refused
-from tacit.exact.checks import positive, rate, require, whole
+from tacit.exact.checks import positive, rate, refuse_if, require, whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,8 +64,7 @@ class AnsweringService(ABC):
         else:
             chosen = np.zeros(self.people, dtype=np.bool_)
             chosen[given.astype(np.int64)] = True
-        if chosen.shape != (self.people,):
-            raise InvalidParameter(parameter="members", value=chosen.shape, must="be a set of the people")
+        refuse_if(chosen.shape != (self.people,), "members", chosen.shape, "be a set of the people")
         self.asked += 1
         return self._answer(chosen, wording)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from tacit.coupled.noiseless.row_laws import RowLaw, bernoulli, laplace, normal, table, uniform
 from tacit.errors import InvalidInput, InvalidParameter, NoLaw, Refused, UnknownName
-from tacit.exact.checks import non_negative, probability, text, whole
+from tacit.exact.checks import non_negative, probability, refuse_if, text, whole
 from tacit.exact.search import bisected
 from tacit.guarantees.arguments import listed
 from tacit.guarantees.bounds import Approximate, Bound, Pure
@@ -52,10 +52,7 @@ class ExactAnswer:
             object.__setattr__(self, "epsilon_pair", non_negative("epsilon_pair", self.epsilon_pair))
         object.__setattr__(self, "delta", probability("delta", self.delta, below_one=True))
         said = tuple(text("assumptions", a, empty=False) for a in listed("assumptions", self.assumptions))
-        if not said:
-            raise InvalidParameter(
-                parameter="assumptions", value="none", must="be named: without one no exact answer is private"
-            )
+        refuse_if(not said, "assumptions", "none", "be named: without one no exact answer is private")
         object.__setattr__(self, "assumptions", said)
         if self.rows is not None:
             object.__setattr__(self, "rows", whole("rows", self.rows))
@@ -187,8 +184,7 @@ def row_law(rows: str | RowLaw, *, grid: object = None) -> RowLaw:
     make, count, options = _LAWS[kind]
     numbers, named = _parts("rows", inside, HINT)
     if grid is not None:
-        if "grid" in named:
-            raise InvalidParameter(parameter="grid", value="two of them", must="be given once")
+        refuse_if("grid" in named, "grid", "two of them", "be given once")
         named["grid"] = grid
     stray = sorted(set(named) - set(options))
     if len(numbers) != count or stray:

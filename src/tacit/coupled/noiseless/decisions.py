@@ -29,7 +29,7 @@ from tacit.coupled.noiseless.sums import ALONE, known_rows_clause, rows_and_unkn
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.balls import ball, precision, upper
-from tacit.exact.checks import positive, probability, whole
+from tacit.exact.checks import positive, probability, refuse_if, whole
 from tacit.exact.rounding import up
 from tacit.guarantees.arguments import listed
 from tacit.mechanisms import PermuteAndFlip, Score
@@ -288,8 +288,7 @@ def decision_delta(delta: object) -> float:
 
 def _laws(hypotheses: Sequence[str | RowLaw], grid: object) -> list[RowLaw]:
     laws = [row_law(h, grid=grid) for h in listed("hypotheses", hypotheses)]
-    if len(laws) < 2:
-        raise InvalidParameter(parameter="hypotheses", value=len(laws), must="be two laws at least")
+    refuse_if(len(laws) < 2, "hypotheses", len(laws), "be two laws at least")
     same_places(laws)
     if any(a.weights == b.weights for i, a in enumerate(laws) for b in laws[:i]):
         raise InvalidParameter(
@@ -333,10 +332,7 @@ def thesis_map_epsilon(laws: Sequence[RowLaw], weights: Sequence[float], others:
 def stable_epsilon(*, least: float, change: float) -> float:
     """Thm 6.2: answers have chances >= c, a row changes them with chance <= mu < c: epsilon = ln((c+mu)/(c-mu))."""
     c, mu = probability("least", least), probability("change", change)
-    if mu >= c:
-        raise InvalidParameter(
-            parameter="change", value=mu, must="be below the least probability of an answer"
-        )
+    refuse_if(mu >= c, "change", mu, "be below the least probability of an answer")
     return upper(lambda: ((ball(c) + ball(mu)) / (ball(c) - ball(mu))).log())
 
 
@@ -393,8 +389,7 @@ def exact_map(
         **({} if told is None else told.details),
     }
     if draws:
-        if unknown < size:
-            raise InvalidParameter(parameter="draws", value=draws, must="be left out if some rows are known")
+        refuse_if(unknown < size, "draws", draws, "be left out if some rows are known")
         details["simulated"] = changes(
             laws, scores, offsets, hidden, whole("draws", draws, least=1000), wrong=WRONG * target
         )
@@ -523,18 +518,14 @@ def exact_test(
     size, unknown = rows_and_unknown(n, unknown_rows)
     target = wanted_delta(delta)
     limit = probability("level", level, below_one=True)
-    if limit < 1e-12:
-        raise InvalidParameter(parameter="level", value=level, must="be above 0")
+    refuse_if(limit < 1e-12, "level", level, "be above 0")
     laws = _laws([null, alternative], grid)
     scores = log_scores(laws[1], laws[0])
     whole_law = score_tails(laws[0], scores, size, min(target, limit / 100))
     places = whole_law.anywhere(0)
     reached = whole_law.at(places)[0]
     inside = np.flatnonzero(reached <= limit)
-    if limit <= 0 or not len(inside):
-        raise InvalidParameter(
-            parameter="level", value=level, must="be above 0, and reachable by so few rows"
-        )
+    refuse_if(limit <= 0 or not len(inside), "level", level, "be above 0, and reachable by so few rows")
     threshold = int(places[inside[0]])
     power = float(score_tails(laws[1], scores, size, target).at(np.array([threshold]))[1][0])
     middle = (min(scores.values()) + max(scores.values())) // 2

@@ -24,7 +24,7 @@ from tacit.coupled.noiseless.row_laws import as_typed
 from tacit.coupled.noiseless.sums import ALONE
 from tacit.errors import InvalidParameter, NoLaw, NotCertified, UnknownName
 from tacit.exact.balls import Ball, ball, positive_ball, precision, upper, working_precision
-from tacit.exact.checks import non_negative, positive, probability, whole
+from tacit.exact.checks import non_negative, positive, probability, refuse_if, whole
 from tacit.exact.rounding import Interval, down, product, up
 from tacit.exact.search import bisected
 from tacit.guarantees.bounds import Approximate
@@ -426,8 +426,7 @@ class FixedSize:
         Rows of one cell are alike, so that it does not matter which places they have: they stand cell after cell.
         """
         ends = np.cumsum(np.ravel(counts))
-        if len(ends) and int(ends[-1]) > self.rows:
-            raise InvalidParameter(parameter="counts", value="more rows", must=f"be of {self.rows} rows")
+        refuse_if(len(ends) and int(ends[-1]) > self.rows, "counts", "more rows", f"be of {self.rows} rows")
         cells = np.searchsorted(ends, self.chosen(source), side="right")
         gone = np.bincount(cells, minlength=len(ends) + 1)[: len(ends)]
         return np.asarray(counts - gone.reshape(np.shape(counts)))
@@ -719,15 +718,13 @@ def _fixed(
             value=None if n is None else n,
             must="all be given for a sample of fixed size; the threshold is computed",
         )
-    if epsilon == 0:
-        raise InvalidParameter(parameter="epsilon", value=0.0, must="be above 0 for a sample of fixed size")
+    refuse_if(epsilon == 0, "epsilon", 0.0, "be above 0 for a sample of fixed size")
     size = (
         float(Fraction(epsilon) * SIZE_SHARE)
         if size_epsilon is None
         else positive("size_epsilon", size_epsilon)
     )
-    if size >= epsilon:
-        raise InvalidParameter(parameter="size_epsilon", value=size, must="be below epsilon")
+    refuse_if(size >= epsilon, "size_epsilon", size, "be below epsilon")
     kept = FixedSize.hiding(rows=n, size_epsilon=size, delta=SIZE_DELTA_SHARE * delta)
     cell = cell_part(epsilon, size)
     left = down(Fraction(delta) - Fraction(kept.size_delta.high))

@@ -32,7 +32,7 @@ from tacit.coupled.noiseless.prisms import (
 )
 from tacit.coupled.noiseless.row_laws import RowLaw, laplace, normal, uniform
 from tacit.errors import InvalidParameter, NoLaw, UnknownName
-from tacit.exact.checks import flag, probability, whole
+from tacit.exact.checks import flag, probability, refuse_if, whole
 from tacit.exact.rounding import up
 from tacit.guarantees.arguments import listed
 
@@ -157,8 +157,7 @@ class Design:
     points: int = 100
 
     def __post_init__(self) -> None:
-        if not self.regressors:
-            raise InvalidParameter(parameter="regressors", value=0, must="be one at least")
+        refuse_if(not self.regressors, "regressors", 0, "be one at least")
         if len(self.slopes) != len(self.regressors):
             raise InvalidParameter(
                 parameter="slopes",
@@ -166,8 +165,7 @@ class Design:
                 must="be one a regressor: a bound on its coefficient",
             )
         for value in (*self.slopes, self.level):
-            if not (math.isfinite(value) and value >= 0):
-                raise InvalidParameter(parameter="slopes", value=value, must="be bounds of at least 0")
+            refuse_if(not (math.isfinite(value) and value >= 0), "slopes", value, "be bounds of at least 0")
         if whole("points", self.points, least=2) % 2:
             raise InvalidParameter(
                 parameter="points", value=self.points, must="be even, so that the middle lies on the grid"
@@ -211,10 +209,9 @@ class Design:
         """The height on a box that is symmetric in all coordinates but the square; refused outside of the support."""
         given = tuple((float(a), float(b)) for a, b in intervals)
         lows, halves = self.lows(part), self.half_widths(part)
-        if len(given) != self.dimension + 1:
-            raise InvalidParameter(
-                parameter="prism", value=len(given), must=f"have {self.dimension + 1} intervals"
-            )
+        refuse_if(
+            len(given) != self.dimension + 1, "prism", len(given), f"have {self.dimension + 1} intervals"
+        )
         for (a, b), low, half in zip(given, lows, halves, strict=True):
             slack = 1e-9 * half
             if not (low - slack <= a < b <= low + 2 * half + slack):
@@ -225,10 +222,7 @@ class Design:
                 )
         reach = [max(abs(a), abs(b)) for a, b in given]
         height = self._flat(reach) if part == 0 else self._square(part - 1, given[part - 1], reach)
-        if not height > 0:
-            raise InvalidParameter(
-                parameter="prism", value=0.0, must="hold only values that can occur: its height is 0"
-            )
+        refuse_if(not height > 0, "prism", 0.0, "hold only values that can occur: its height is 0")
         return DesignBox(intervals=given, height=height)
 
     def _flat(self, reach: Sequence[float]) -> float:
@@ -620,10 +614,7 @@ def exact_regression(
     the parts need about the same epsilon. `prisms` are boxes, one a part (None: the best one that is found).
     """
     target = probability("delta", delta, below_one=True)
-    if not target > 1e-100:
-        raise InvalidParameter(
-            parameter="delta", value=delta, must="be above 0: an exact answer is never private with 0"
-        )
+    refuse_if(not target > 1e-100, "delta", delta, "be above 0: an exact answer is never private with 0")
     laws = [
         density(x)
         for x in ([regressors] if isinstance(regressors, str) else listed("regressors", regressors))
@@ -642,8 +633,7 @@ def exact_regression(
     boxes: list[DesignBox | None] = [None] * len(parts)
     if assume == "prism":
         given = [None] * len(parts) if prisms is None else list(listed("prisms", prisms))
-        if len(given) != len(parts):
-            raise InvalidParameter(parameter="prisms", value=len(given), must=f"be {len(parts)}, one a part")
+        refuse_if(len(given) != len(parts), "prisms", len(given), f"be {len(parts)}, one a part")
         boxes = [
             design.best_box(p) if b is None else design.box(p, b) for p, b in zip(parts, given, strict=True)
         ]
@@ -721,8 +711,7 @@ def _sizes(
         raise InvalidParameter(parameter="n", value=n, must="be given, or sizes, not both")
     if sizes is not None:
         found = tuple(whole("sizes", x, least=2) for x in listed("sizes", sizes))
-        if len(found) != len(parts):
-            raise InvalidParameter(parameter="sizes", value=len(found), must=f"be {len(parts)}, one a part")
+        refuse_if(len(found) != len(parts), "sizes", len(found), f"be {len(parts)}, one a part")
         return found
     rows = whole("n", n, least=2 * len(parts))
     if any(b is None for b in boxes):

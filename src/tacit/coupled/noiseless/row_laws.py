@@ -19,7 +19,7 @@ from typing import Any
 from tacit.coupled.numbers import as_distribution, as_probability
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.balls import Ball, ball, precision, scaled_floor
-from tacit.exact.checks import is_number, plain, text
+from tacit.exact.checks import is_number, plain, refuse_if, text
 from tacit.exact.rounding import exact_parameter
 
 DIGITS = 128
@@ -270,13 +270,7 @@ def table(weights: Mapping[Any, Any], *, grid: object = None, name: str = "") ->
         chance = as_probability("rows", weight if not isinstance(weight, float) else repr(weight))
         given[place] = given.get(place, Fraction(0)) + chance
     found = as_distribution("rows", given)
-    if len(found) < 2:
-        raise InvalidParameter(
-            parameter="rows",
-            value="one value",
-            must="have two values at least",
-            hint="a constant row hides nothing",
-        )
+    refuse_if(len(found) < 2, "rows", "one value", "have two values at least", "a constant row hides nothing")
     low, high = min(found), max(found)
     step = _common([v - low for v in found]) if grid is None else as_typed("grid", grid)
     if step <= 0 or any(((v - low) / step).denominator != 1 for v in found):

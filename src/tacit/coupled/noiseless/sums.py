@@ -49,7 +49,7 @@ from tacit.coupled.noiseless.prisms import Prism, pair_epsilon, prism_epsilon
 from tacit.coupled.noiseless.row_laws import RowLaw, as_typed, bernoulli
 from tacit.errors import InvalidParameter, UnknownName
 from tacit.exact.arrays import Floats
-from tacit.exact.checks import probability, whole
+from tacit.exact.checks import probability, refuse_if, whole
 from tacit.exact.rounding import up
 from tacit.guarantees.arguments import listed
 
@@ -184,13 +184,9 @@ def exact_mean(
 def rows_and_unknown(n: object, unknown_rows: object) -> tuple[int, int]:
     """(rows, unknown rows), checked."""
     size = whole("n", n, least=2)
-    if size > MOST_ROWS:
-        raise InvalidParameter(parameter="n", value=size, must=f"be at most {MOST_ROWS}")
+    refuse_if(size > MOST_ROWS, "n", size, f"be at most {MOST_ROWS}")
     unknown = size if unknown_rows is None else whole("unknown_rows", unknown_rows)
-    if unknown > size:
-        raise InvalidParameter(
-            parameter="unknown_rows", value=unknown, must=f"be at most the number of rows, {size}"
-        )
+    refuse_if(unknown > size, "unknown_rows", unknown, f"be at most the number of rows, {size}")
     if unknown < 2:
         raise InvalidParameter(
             parameter="unknown_rows",
@@ -282,8 +278,7 @@ def _answer(
 
 def _family(laws: list[RowLaw]) -> _Class:
     """One grid for all laws of the class."""
-    if not laws:
-        raise InvalidParameter(parameter="rows", value="none", must="name one law at least")
+    refuse_if(not laws, "rows", "none", "name one law at least")
     low, high, step = min(x.low for x in laws), max(x.high for x in laws), laws[0].step
     if any(x.step != step or ((x.low - low) / step).denominator != 1 for x in laws):
         raise InvalidParameter(
@@ -499,10 +494,7 @@ def exact_count(probability: object, *, n: int, delta: float, unknown_rows: int 
 def _interval(probability: Any) -> tuple[Fraction, Fraction]:
     """(a, b) inside (0, 1), the smaller first."""
     if isinstance(probability, tuple | list):
-        if len(probability) != 2:
-            raise InvalidParameter(
-                parameter="probability", value=f"{len(probability)} numbers", must="be one number or two"
-            )
+        refuse_if(len(probability) != 2, "probability", f"{len(probability)} numbers", "be one number or two")
         a, b = (as_typed("probability", p) for p in probability)
     else:
         a = b = as_typed("probability", probability)
@@ -704,10 +696,9 @@ def exact_vector_sum(
     size, unknown = rows_and_unknown(n, unknown_rows)
     target = wanted_delta(delta)
     laws = [row_law(r).reduced() for r in listed("rows", rows)]
-    if not 1 <= len(laws) <= MOST_COLUMNS:
-        raise InvalidParameter(
-            parameter="rows", value=len(laws), must=f"name the laws of 1 to {MOST_COLUMNS} columns"
-        )
+    refuse_if(
+        not 1 <= len(laws) <= MOST_COLUMNS, "rows", len(laws), f"name the laws of 1 to {MOST_COLUMNS} columns"
+    )
     shapes = [minorants_of(law, "rectangle")[0] for law in laws]
     mass = math.prod((s.mass for s in shapes), start=Fraction(1))
     tops = [len(law.weights) - 1 for law in laws]

@@ -17,10 +17,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from tacit.errors import InvalidParameter, NoLaw
+from tacit.errors import NoLaw
 from tacit.exact.arrays import Floats
 from tacit.exact.balls import Ball, ball, precision
-from tacit.exact.checks import positive, probability, whole
+from tacit.exact.checks import positive, probability, refuse_if, whole
 from tacit.exact.rounding import up
 from tacit.exact.search import bisected
 
@@ -125,8 +125,7 @@ def uniform_theorem(n: int, *, shift: object | None = None, delta: float | None 
 
     if shift is not None:
         a = Fraction(repr(positive("shift", shift)))
-        if not 1 < a < Fraction(n, 2):
-            raise InvalidParameter(parameter="shift", value=shift, must="lie between 1 and n/2")
+        refuse_if(not 1 < a < Fraction(n, 2), "shift", shift, "lie between 1 and n/2")
         return at(a)
     target = probability("delta", delta, below_one=True)
     return at(_largest(lambda a: at(a).delta <= target, Fraction(9, 8), Fraction(n, 2)))
@@ -151,10 +150,7 @@ def rectangle_theorem(
     """
     size, v = whole("n", n, least=3) - whole("known", known, least=0), probability("volume", volume)
     ratios = [Fraction(repr(positive("widths", w))) / 2 for w in widths]
-    if size < 3 or not ratios or v == 0:
-        raise InvalidParameter(
-            parameter="volume", value=volume, must="be above 0, with rows left and a range"
-        )
+    refuse_if(size < 3 or not ratios or v == 0, "volume", volume, "be above 0, with rows left and a range")
 
     def at(a: Fraction, r: Fraction, law: IrwinHall) -> Printed:
         with precision(_BITS):
@@ -250,11 +246,9 @@ def _slope(t: float) -> float:
 
 
 def _integral(n: int, y: float, *, cumulative: bool) -> float:
-    if not 0 < y < n:
-        raise InvalidParameter(parameter="a", value=y, must=f"lie strictly between 0 and {n}")
+    refuse_if(not 0 < y < n, "a", y, f"lie strictly between 0 and {n}")
     t = _saddle(n, y)
-    if cumulative and t > -1e-3:
-        raise InvalidParameter(parameter="a", value=y, must="lie well below the middle, in the lower tail")
+    refuse_if(cumulative and t > -1e-3, "a", y, "lie well below the middle, in the lower tail")
     h = 1e-4 * max(1.0, abs(t))
     curvature = (_slope(t + h) - _slope(t - h)) / (2 * h)
     u = np.linspace(0.0, _WIDE / math.sqrt(n * curvature), _POINTS)

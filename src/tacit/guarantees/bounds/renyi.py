@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import non_negative, order_above_one
+from tacit.exact.checks import non_negative, order_above_one, refuse_if
 from tacit.exact.rounding import up
 from tacit.guarantees.arguments import Numbers, listed
 from tacit.guarantees.bounds.base import Bound
@@ -54,8 +54,7 @@ class Renyi(Bound):
             raise InvalidParameter(
                 parameter="epsilons", value=len(epsilons), must=f"have one value per order ({len(orders)})"
             )
-        if len(set(orders)) != len(orders):
-            raise InvalidParameter(parameter="orders", value=orders, must="name each order once")
+        refuse_if(len(set(orders)) != len(orders), "orders", orders, "name each order once")
         pairs = sorted(zip(orders, epsilons, strict=True))
         object.__setattr__(self, "orders", tuple(a for a, _ in pairs))
         object.__setattr__(self, "epsilons", tuple(e for _, e in pairs))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import non_negative, order_above_one, positive, probability, whole
+from tacit.exact.checks import non_negative, order_above_one, positive, probability, refuse_if, whole
 from tacit.guarantees.arguments import a_kind, instance, listed
 from tacit.guarantees.bounds import (
     COMMON_ORDERS,
@@ -446,8 +446,7 @@ def _finite_approximate(epsilon: float, delta: float, bound: Bound) -> Approxima
 def open_probability(delta: float) -> float:
     """A delta strictly between 0 and 1."""
     value = probability("delta", delta, below_one=True)
-    if value == 0:
-        raise InvalidParameter(parameter="delta", value=delta, must="lie in (0, 1)")
+    refuse_if(value == 0, "delta", delta, "lie in (0, 1)")
     return value
 
 
@@ -494,10 +493,7 @@ def classic_multiplier(*, epsilon: float, delta: float, constant: float = 2.0) -
             hint="gaussian_multiplier() is exact for every epsilon",
         )
     constant = positive("constant", constant)
-    if constant < 1.25:
-        raise InvalidParameter(
-            parameter="constant", value=constant, must="be at least 1.25", hint="no proof gives less noise"
-        )
+    refuse_if(constant < 1.25, "constant", constant, "be at least 1.25", "no proof gives less noise")
     return upper(lambda: (2 * (ball(constant) / ball(d)).log()).sqrt() / ball(e))
 
 
@@ -529,8 +525,5 @@ def for_releases(*, epsilon: float, delta: float, releases: int) -> NoiseCompari
 
 def _target(epsilon: float, delta: float) -> tuple[float, float]:
     d = probability("delta", delta, below_one=True)
-    if d == 0:
-        raise InvalidParameter(
-            parameter="delta", value=delta, must="lie in (0, 1)", hint="no Gaussian noise gives pure epsilon"
-        )
+    refuse_if(d == 0, "delta", delta, "lie in (0, 1)", "no Gaussian noise gives pure epsilon")
     return positive("epsilon", epsilon), d

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from tacit.errors import InvalidParameter, UnknownName
-from tacit.exact.checks import text
+from tacit.errors import UnknownName
+from tacit.exact.checks import refuse_if, text
 from tacit.exact.search import bisected
 from tacit.guarantees.bounds import Approximate, Bound, Pointwise
 from tacit.guarantees.theorems import Theorem, theorem
@@ -32,8 +32,7 @@ def law(id: str, *, operation: str, rests_on: str = "") -> Callable[[F], F]:
     """Register a law under its id; `rests_on` names its theorem where that has another id."""
 
     def enter(function: F) -> F:
-        if id in LAWS:
-            raise InvalidParameter(parameter="id", value=id, must="be registered once")
+        refuse_if(id in LAWS, "id", id, "be registered once")
         LAWS[id] = Law(id=id, operation=operation, theorem=theorem(rests_on or id), apply=function)
         return function
 

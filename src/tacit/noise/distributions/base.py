@@ -13,10 +13,10 @@ import flint
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import InvalidParameter, NotCertified
+from tacit.errors import NotCertified
 from tacit.exact.arrays import AnyArray, Words
 from tacit.exact.balls import Ball, CertifiedReal, ball, outward, precision, scaled_floor, working_precision
-from tacit.exact.checks import whole
+from tacit.exact.checks import refuse_if, whole
 from tacit.exact.rounding import exact_parameter
 from tacit.exact.search import least
 from tacit.noise.lazy_inversion import CHUNK, Inverter, Uniform, joined
@@ -171,8 +171,7 @@ class DiscreteDistribution(ABC):
 
 def _level(name: str, p: float | Fraction) -> Fraction:
     level = exact_parameter(name, p, any_size=True)
-    if level >= 1:
-        raise InvalidParameter(parameter=name, value=p, must="lie strictly between 0 and 1")
+    refuse_if(level >= 1, name, p, "lie strictly between 0 and 1")
     return level
 
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from tacit.errors import EmptyComposition, InvalidParameter, NotCertified
 from tacit.exact.arrays import AnyArray
 from tacit.exact.balls import Ball, CertifiedReal, ball
-from tacit.exact.checks import members, plain, settle, whole
+from tacit.exact.checks import members, plain, refuse_if, settle, whole
 from tacit.exact.rounding import Exact, exact_parameter
 from tacit.noise.distributions.base import DiscreteDistribution, Series, Shape, random_bits, shape_of
 from tacit.noise.lazy_inversion import CHUNK, Inverter, bernoulli, joined
@@ -37,8 +37,7 @@ def probability_parameter(name: str, value: Exact | CertifiedReal) -> Fraction |
     if isinstance(value, CertifiedReal):
         return value
     exact = exact_parameter(name, value, positive=False, any_size=True)
-    if not 0 <= exact <= 1:
-        raise InvalidParameter(parameter=name, value=value, must="lie between 0 and 1")
+    refuse_if(not 0 <= exact <= 1, name, value, "lie between 0 and 1")
     return exact
 
 
@@ -58,8 +57,7 @@ class Bernoulli(DiscreteDistribution):
     def exponential(cls, exponent: Exact) -> Bernoulli:
         """1 with probability exp(-exponent), exactly; exponent >= 0."""
         x = exact_parameter("exponent", exponent, positive=False, any_size=True)
-        if x < 0:
-            raise InvalidParameter(parameter="exponent", value=exponent, must="be at least 0")
+        refuse_if(x < 0, "exponent", exponent, "be at least 0")
         real = CertifiedReal(evaluate=lambda: (-ball(x)).exp(), name="exp(-x)")
         return cls(probability_of_one=1 if x == 0 else real)
 

@@ -23,10 +23,9 @@ import flint
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray, Words
 from tacit.exact.balls import Ball, ball, precision, working_precision
-from tacit.exact.checks import settle
+from tacit.exact.checks import refuse_if, settle
 from tacit.exact.rounding import Exact, exact_parameter
 from tacit.noise.distributions.base import DiscreteDistribution, Series, between_zero_and, exp_minus
 from tacit.noise.lazy_inversion import CHUNK, Inverter, Uniform, joined
@@ -155,15 +154,8 @@ def _sampler(shape: Fraction, rate: Fraction) -> _Sampler:
 
 def _checked(shape: Exact, noise_scale: Exact) -> None:
     size, scale = exact_parameter("shape", shape), exact_parameter("noise_scale", noise_scale)
-    if size > MOST_SHAPE:
-        raise InvalidParameter(parameter="shape", value=shape, must=f"be at most {MOST_SHAPE}")
-    if scale > MOST_SCALE:
-        raise InvalidParameter(
-            parameter="noise_scale",
-            value=noise_scale,
-            must="be at most 2^48 steps",
-            hint="use a coarser grid",
-        )
+    refuse_if(size > MOST_SHAPE, "shape", shape, f"be at most {MOST_SHAPE}")
+    refuse_if(scale > MOST_SCALE, "noise_scale", noise_scale, "be at most 2^48 steps", "use a coarser grid")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
