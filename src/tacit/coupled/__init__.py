@@ -4,122 +4,45 @@ Priors over (data, auxiliary knowledge), pairs (alt, priv), simulators; the defi
 smallest delta of a finite mechanism, with both ends certified, against a given or the best simulator.
 """
 
-from tacit.coupled.composition import (
-    Composed,
-    compose_disjoint_rows,
-    compose_known,
-    independent_given_auxiliary,
-    neighbour_priors,
-    promised,
-    semantic_failure,
-)
-from tacit.coupled.definitions import (
-    CoupledWorlds,
-    Definition,
-    Distributional,
-    InferenceCoupledWorlds,
-    InferenceDistributional,
-    InferencePufferfish,
-    Noiseless,
-    Pufferfish,
-    SimulationDP,
-)
-from tacit.coupled.files import Question, read_question
-from tacit.coupled.mechanisms import FiniteMechanism, Simulator, cell_of, filling_in
-from tacit.coupled.numbers import Level
-from tacit.coupled.pairs import (
-    Pair,
-    Secret,
-    blurred_firm,
-    graph_edge,
-    graph_node,
-    one_row,
-    participation_secret,
-    person_rows,
-    private_column,
-    row_pairs,
-    student_of_school,
-    value_secret,
-)
-from tacit.coupled.priors import (
-    Prior,
-    binomial_size,
-    fixed_size,
-    iid_rows,
-    independent_rows,
-    known_rows,
-    laplace_size,
-    mixture,
-    point_prior,
-    point_priors,
-    poisson_size,
-    sampled_rows,
-    with_auxiliary,
-)
-from tacit.coupled.verdict import Found, Verdict, Witness
+from tacit.coupled import composition, definitions, files, mechanisms, numbers, pairs, priors, verdict
+from tacit.coupled.composition import *
+from tacit.coupled.definitions import *
+from tacit.coupled.files import *
+from tacit.coupled.mechanisms import *
+from tacit.coupled.numbers import *
+from tacit.coupled.pairs import *
+from tacit.coupled.priors import *
+from tacit.coupled.verdict import *
 from tacit.guarantees.laws.conditions import (
-    pair_of_values,
-    posterior_coupled,
-    posterior_coupled_printed,
-    posterior_pufferfish,
-    semantic_to_dp,
+    pair_of_values as pair_of_values,
+)
+from tacit.guarantees.laws.conditions import (
+    posterior_coupled as posterior_coupled,
+)
+from tacit.guarantees.laws.conditions import (
+    posterior_coupled_printed as posterior_coupled_printed,
+)
+from tacit.guarantees.laws.conditions import (
+    posterior_pufferfish as posterior_pufferfish,
+)
+from tacit.guarantees.laws.conditions import (
+    semantic_to_dp as semantic_to_dp,
 )
 
-__all__ = [
-    "Composed",
-    "CoupledWorlds",
-    "Definition",
-    "Distributional",
-    "FiniteMechanism",
-    "Found",
-    "InferenceCoupledWorlds",
-    "InferenceDistributional",
-    "InferencePufferfish",
-    "Level",
-    "Noiseless",
-    "Pair",
-    "Prior",
-    "Pufferfish",
-    "Question",
-    "Secret",
-    "SimulationDP",
-    "Simulator",
-    "Verdict",
-    "Witness",
-    "binomial_size",
-    "blurred_firm",
-    "cell_of",
-    "compose_disjoint_rows",
-    "compose_known",
-    "filling_in",
-    "fixed_size",
-    "graph_edge",
-    "graph_node",
-    "iid_rows",
-    "independent_given_auxiliary",
-    "independent_rows",
-    "known_rows",
-    "laplace_size",
-    "mixture",
-    "neighbour_priors",
-    "one_row",
-    "pair_of_values",
-    "participation_secret",
-    "person_rows",
-    "point_prior",
-    "point_priors",
-    "poisson_size",
-    "posterior_coupled",
-    "posterior_coupled_printed",
-    "posterior_pufferfish",
-    "private_column",
-    "promised",
-    "read_question",
-    "row_pairs",
-    "sampled_rows",
-    "semantic_failure",
-    "semantic_to_dp",
-    "student_of_school",
-    "value_secret",
-    "with_auxiliary",
-]
+__all__ = sorted(
+    [
+        *composition.__all__,
+        *definitions.__all__,
+        *files.__all__,
+        *mechanisms.__all__,
+        *numbers.__all__,
+        *pairs.__all__,
+        *priors.__all__,
+        *verdict.__all__,
+        "pair_of_values",
+        "posterior_coupled",
+        "posterior_coupled_printed",
+        "posterior_pufferfish",
+        "semantic_to_dp",
+    ]
+)

@@ -29,6 +29,16 @@ from tacit.guarantees.conditions import Priors
 from tacit.guarantees.guarantee import Guarantee
 from tacit.guarantees.units import Coupled, Neighbours, rows
 
+__all__ = [
+    "Composed",
+    "compose_disjoint_rows",
+    "compose_known",
+    "independent_given_auxiliary",
+    "neighbour_priors",
+    "promised",
+    "semantic_failure",
+]
+
 COUNTEREXAMPLE = "the exact count of all rows, and the exact count of all rows but one"
 
 

@@ -46,6 +46,18 @@ from tacit.exact.checks import whole
 from tacit.exact.rounding import Interval
 from tacit.guarantees.arguments import instance, listed
 
+__all__ = [
+    "CoupledWorlds",
+    "Definition",
+    "Distributional",
+    "InferenceCoupledWorlds",
+    "InferenceDistributional",
+    "InferencePufferfish",
+    "Noiseless",
+    "Pufferfish",
+    "SimulationDP",
+]
+
 # Inference-based forms, by exact posteriors: what somebody believes after the release, in both worlds.
 #
 # A bad outcome (t, z) of the release is one after which the belief about priv(X) differs from the one in the ideal

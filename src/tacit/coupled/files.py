@@ -51,6 +51,8 @@ from tacit.coupled.verdict import Verdict
 from tacit.errors import InvalidParameter, UnknownName
 from tacit.exact.checks import refuse_if
 
+__all__ = ["Question", "read_question"]
+
 FUNCTIONS = {
     "count": lambda x: str(sum(v == "1" for v in x)),
     "majority": lambda x: str(int(2 * sum(v == "1" for v in x) > sum(v is not None for v in x))),

@@ -15,6 +15,8 @@ from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.exact.checks import refuse_if, text
 from tacit.guarantees.arguments import instance, listed
 
+__all__ = ["FiniteMechanism", "Simulator", "cell_of", "filling_in"]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FiniteMechanism:

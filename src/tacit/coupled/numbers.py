@@ -19,6 +19,8 @@ from tacit.exact.balls import ball, lower, precision, scaled_floor, upper
 from tacit.exact.checks import is_number, plain, refuse_if
 from tacit.exact.rounding import MOST_BITS, Interval, down, exact_parameter, up
 
+__all__ = ["Level"]
+
 Distribution: TypeAlias = Mapping[Any, Fraction]
 
 _BITS = 128

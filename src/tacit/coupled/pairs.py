@@ -17,6 +17,21 @@ from tacit.errors import InvalidParameter
 from tacit.exact.checks import refuse_if, text, whole
 from tacit.guarantees.arguments import listed
 
+__all__ = [
+    "Pair",
+    "Secret",
+    "blurred_firm",
+    "graph_edge",
+    "graph_node",
+    "one_row",
+    "participation_secret",
+    "person_rows",
+    "private_column",
+    "row_pairs",
+    "student_of_school",
+    "value_secret",
+]
+
 GONE = "gone"
 """Stands in alt(X) where something was removed."""
 

@@ -22,6 +22,22 @@ from tacit.exact.checks import refuse_if, text, whole
 from tacit.exact.rounding import exact_parameter
 from tacit.guarantees.arguments import instance, listed
 
+__all__ = [
+    "Prior",
+    "binomial_size",
+    "fixed_size",
+    "iid_rows",
+    "independent_rows",
+    "known_rows",
+    "laplace_size",
+    "mixture",
+    "point_prior",
+    "point_priors",
+    "poisson_size",
+    "sampled_rows",
+    "with_auxiliary",
+]
+
 MOST_OUTCOMES = 1 << 18
 """Of one prior; more is refused before it is built."""
 

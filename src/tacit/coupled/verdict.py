@@ -15,6 +15,8 @@ from tacit.coupled.pairs import Secret
 from tacit.coupled.priors import Prior
 from tacit.exact.rounding import Interval
 
+__all__ = ["Found", "Verdict", "Witness"]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Comparison:

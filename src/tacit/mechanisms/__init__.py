@@ -2,173 +2,85 @@
 
 from __future__ import annotations
 
-from tacit.mechanisms.base import AdditiveMechanism, Grid, Mechanism, Released, on_grid
-from tacit.mechanisms.bodies import Box, Contribution, Gauge, HullGauge, Mahalanobis, Simplex, gauge
-from tacit.mechanisms.bounded import TruncatedDiscreteLaplace
-from tacit.mechanisms.cumulative import Cumulated, Cumulative, CumulativeGaussian, CumulativeTree
-from tacit.mechanisms.fourier import (
-    FourierNoise,
-    fourier_contribution,
-    fourier_l1,
-    fourier_l2,
-    fourier_noise,
-    fourier_spacing,
+from tacit.mechanisms import (
+    base,
+    bodies,
+    bounded,
+    cumulative,
+    fourier,
+    gaussian,
+    knorm,
+    laplace,
+    linear,
+    local,
+    partition,
+    polytope,
+    propose_test_release,
+    quantiles,
+    ranges,
+    selection,
+    sensitivity,
+    smooth,
+    sparse,
+    sparse_keys,
+    stability,
+    strategies,
+    subset_selection,
+    tables,
+    two_questions,
 )
-from tacit.mechanisms.gaussian import Gaussian, RoundedGaussian
-from tacit.mechanisms.knorm import Gamma, KNorm, KNormDifference
-from tacit.mechanisms.laplace import Geometric, Laplace, Staircase, TruncatedGeometric
-from tacit.mechanisms.linear import (
-    Answers,
-    Candidate,
-    MarginPlan,
-    choose,
-    gaussian_wins_from,
-    margin_errors,
-    one_way_margins,
-)
-from tacit.mechanisms.local import (
-    EstimatedCount,
-    EstimatedTable,
-    LocalMechanism,
-    RandomizedResponse,
-    Reports,
-    ResponseComparison,
-)
-from tacit.mechanisms.partition import (
-    GaussianSelection,
-    Kept,
-    OptimalSelection,
-    PartitionSelection,
-    partition_selection,
-)
-from tacit.mechanisms.polytope import PolytopeNorm, RangeNorm
-from tacit.mechanisms.propose_test_release import InterquartileRangeByTest, MedianByTest, Tested
-from tacit.mechanisms.quantiles import FoundBounds, NoisyQuantiles, QuantileSelection
-from tacit.mechanisms.ranges import RangeTree, TreeCounts
-from tacit.mechanisms.selection import (
-    Chosen,
-    Exponential,
-    IntervalExponential,
-    PermuteAndFlip,
-    Selected,
-    Selection,
-)
-from tacit.mechanisms.sensitivity import L1, L2, CountSensitivity, Linf, Score, Sensitivity
-from tacit.mechanisms.smooth import SmoothBound, SmoothLaplace, SmoothStudent, median_rank, smooth_bound
-from tacit.mechanisms.sparse import SparseHistogram, SparseReleased, SparseTable, hall_threshold, noise_floor
-from tacit.mechanisms.sparse_keys import Impossible
-from tacit.mechanisms.stability import KeysOfAUnit, StableHistogram, StableReleased
-from tacit.mechanisms.strategies import Workload, margin_matrices, prefix_matrix, range_matrix
-from tacit.mechanisms.subset_selection import (
-    HadamardResponse,
-    LocalCandidate,
-    LocalChoice,
-    SubsetSelection,
-    local_mechanism,
-)
-from tacit.mechanisms.tables import ReleasedTables, ShapedTables
-from tacit.mechanisms.two_questions import Correlation, IndependenceTest, JointTable, TwoQuestions
+from tacit.mechanisms.base import *
+from tacit.mechanisms.bodies import *
+from tacit.mechanisms.bounded import *
+from tacit.mechanisms.cumulative import *
+from tacit.mechanisms.fourier import *
+from tacit.mechanisms.gaussian import *
+from tacit.mechanisms.knorm import *
+from tacit.mechanisms.laplace import *
+from tacit.mechanisms.linear import *
+from tacit.mechanisms.local import *
+from tacit.mechanisms.partition import *
+from tacit.mechanisms.polytope import *
+from tacit.mechanisms.propose_test_release import *
+from tacit.mechanisms.quantiles import *
+from tacit.mechanisms.ranges import *
+from tacit.mechanisms.selection import *
+from tacit.mechanisms.sensitivity import *
+from tacit.mechanisms.smooth import *
+from tacit.mechanisms.sparse import *
+from tacit.mechanisms.sparse_keys import *
+from tacit.mechanisms.stability import *
+from tacit.mechanisms.strategies import *
+from tacit.mechanisms.subset_selection import *
+from tacit.mechanisms.tables import *
+from tacit.mechanisms.two_questions import *
 
-__all__ = [
-    "L1",
-    "L2",
-    "AdditiveMechanism",
-    "Answers",
-    "Box",
-    "Candidate",
-    "Chosen",
-    "Contribution",
-    "Correlation",
-    "CountSensitivity",
-    "Cumulated",
-    "Cumulative",
-    "CumulativeGaussian",
-    "CumulativeTree",
-    "EstimatedCount",
-    "EstimatedTable",
-    "Exponential",
-    "FoundBounds",
-    "FourierNoise",
-    "Gamma",
-    "Gauge",
-    "Gaussian",
-    "GaussianSelection",
-    "Geometric",
-    "Grid",
-    "HadamardResponse",
-    "HullGauge",
-    "Impossible",
-    "IndependenceTest",
-    "InterquartileRangeByTest",
-    "IntervalExponential",
-    "JointTable",
-    "KNorm",
-    "KNormDifference",
-    "Kept",
-    "KeysOfAUnit",
-    "Laplace",
-    "Linf",
-    "LocalCandidate",
-    "LocalChoice",
-    "LocalMechanism",
-    "Mahalanobis",
-    "MarginPlan",
-    "Mechanism",
-    "MedianByTest",
-    "NoisyQuantiles",
-    "OptimalSelection",
-    "PartitionSelection",
-    "PermuteAndFlip",
-    "PolytopeNorm",
-    "QuantileSelection",
-    "RandomizedResponse",
-    "RangeNorm",
-    "RangeTree",
-    "Released",
-    "ReleasedTables",
-    "Reports",
-    "ResponseComparison",
-    "RoundedGaussian",
-    "Score",
-    "Selected",
-    "Selection",
-    "Sensitivity",
-    "ShapedTables",
-    "Simplex",
-    "SmoothBound",
-    "SmoothLaplace",
-    "SmoothStudent",
-    "SparseHistogram",
-    "SparseReleased",
-    "SparseTable",
-    "StableHistogram",
-    "StableReleased",
-    "Staircase",
-    "SubsetSelection",
-    "Tested",
-    "TreeCounts",
-    "TruncatedDiscreteLaplace",
-    "TruncatedGeometric",
-    "TwoQuestions",
-    "Workload",
-    "choose",
-    "fourier_contribution",
-    "fourier_l1",
-    "fourier_l2",
-    "fourier_noise",
-    "fourier_spacing",
-    "gauge",
-    "gaussian_wins_from",
-    "hall_threshold",
-    "local_mechanism",
-    "margin_errors",
-    "margin_matrices",
-    "median_rank",
-    "noise_floor",
-    "on_grid",
-    "one_way_margins",
-    "partition_selection",
-    "prefix_matrix",
-    "range_matrix",
-    "smooth_bound",
-]
+__all__ = sorted(
+    [
+        *base.__all__,
+        *bodies.__all__,
+        *bounded.__all__,
+        *cumulative.__all__,
+        *fourier.__all__,
+        *gaussian.__all__,
+        *knorm.__all__,
+        *laplace.__all__,
+        *linear.__all__,
+        *local.__all__,
+        *partition.__all__,
+        *polytope.__all__,
+        *propose_test_release.__all__,
+        *quantiles.__all__,
+        *ranges.__all__,
+        *selection.__all__,
+        *sensitivity.__all__,
+        *smooth.__all__,
+        *sparse.__all__,
+        *sparse_keys.__all__,
+        *stability.__all__,
+        *strategies.__all__,
+        *subset_selection.__all__,
+        *tables.__all__,
+        *two_questions.__all__,
+    ]
+)

@@ -26,6 +26,8 @@ from tacit.guarantees import Approximate, Bound, Concentrated, GaussianDP, Guara
 from tacit.noise import grid_spacing
 from tacit.noise.source import Source, default_source
 
+__all__ = ["AdditiveMechanism", "Grid", "Mechanism", "Released", "on_grid"]
+
 # Grids of spacing 2^-k: where statistics live, so that noise can be exact integers.
 #
 # Floats are never added to floats here. A real statistic is put on the grid record by record (`on_grid`, then

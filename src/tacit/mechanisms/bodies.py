@@ -38,6 +38,8 @@ from tacit.noise import (
 from tacit.noise.grid import coordinate_of
 from tacit.noise.marginals import BoxNoise, Corners, ExponentialSums, Marginal, MarginalInterval
 
+__all__ = ["Box", "Contribution", "Gauge", "HullGauge", "Mahalanobis", "Simplex", "gauge"]
+
 # Sensitivities measured by a shape: an ellipsoid, or the gauge of a convex body.
 
 Rows = Sequence[Sequence[Exact]] | npt.NDArray[np.float64]

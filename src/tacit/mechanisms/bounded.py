@@ -32,6 +32,8 @@ from tacit.noise import DiscreteDistribution, DiscreteLaplace
 from tacit.noise.lazy_inversion import joined
 from tacit.noise.source import Source
 
+__all__ = ["TruncatedDiscreteLaplace"]
+
 _HINT = "bounded noise is for counts: L1(1) if a unit moves one cell by at most 1"
 _ONE = Fraction(1)
 _UNIT = L1(1)

@@ -29,6 +29,8 @@ from tacit.mechanisms.sensitivity import L2
 from tacit.noise import DiscreteLaplace, GaussianVector
 from tacit.noise.source import Source, default_source
 
+__all__ = ["Cumulated", "Cumulative", "CumulativeGaussian", "CumulativeTree"]
+
 MOST_BINS = 1 << 16
 MOST_BRANCHES = 64
 MOST_LEVELS = 17

@@ -29,6 +29,15 @@ from tacit.mechanisms.sensitivity import L1, L2
 from tacit.noise import CaratheodoryBody, EuclideanBall, grid_spacing
 from tacit.noise.caratheodory import MOST_FREQUENCIES
 
+__all__ = [
+    "FourierNoise",
+    "fourier_contribution",
+    "fourier_l1",
+    "fourier_l2",
+    "fourier_noise",
+    "fourier_spacing",
+]
+
 # How far one unit moves a sum of trigonometric features, in each norm that sizes a noise.
 #
 # Psi(x) = (cos 2 pi k x, sin 2 pi k x)_{k = 1..m} in one dimension; in d >= 2 the products of the orthonormal

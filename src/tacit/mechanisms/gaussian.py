@@ -45,6 +45,8 @@ from tacit.noise.source import Source
 if TYPE_CHECKING:
     from tacit.guarantees import Profile
 
+__all__ = ["Gaussian", "RoundedGaussian"]
+
 # The least parameter that meets a target, where the answer is checked at the point that is returned.
 
 RELATIVE = 1e-5

@@ -43,6 +43,8 @@ from tacit.noise import (
 )
 from tacit.noise.source import Source, default_source
 
+__all__ = ["Gamma", "KNorm", "KNormDifference"]
+
 # Continuous noise in many dimensions, drawn exactly and rounded to the grid: what its mechanisms share.
 #
 # The values are on the grid and rounding commutes with adding a grid point, so that the output is the rounding of

@@ -39,6 +39,8 @@ from tacit.noise.source import Source, default_source
 if TYPE_CHECKING:
     from tacit.guarantees import Profile
 
+__all__ = ["Geometric", "Laplace", "Staircase", "TruncatedGeometric"]
+
 _HINT = (
     "Laplace noise is sized by the sum of the coordinates' moves; Linf(...).to_l1(dimension=...) gives one"
 )

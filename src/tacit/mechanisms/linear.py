@@ -51,6 +51,16 @@ from tacit.mechanisms.strategies import (
 from tacit.noise import LinfBall
 from tacit.noise.source import Source, default_source
 
+__all__ = [
+    "Answers",
+    "Candidate",
+    "MarginPlan",
+    "choose",
+    "gaussian_wins_from",
+    "margin_errors",
+    "one_way_margins",
+]
+
 Error = Literal["squared", "absolute"]
 
 BRANCHINGS = (2, 4, 8, 16)

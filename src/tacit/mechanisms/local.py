@@ -33,6 +33,15 @@ from tacit.mechanisms.base import Mechanism, Released, confidence_level, epsilon
 from tacit.noise import Bernoulli, CertifiedReal, uniform_integer
 from tacit.noise.source import Source, default_source
 
+__all__ = [
+    "EstimatedCount",
+    "EstimatedTable",
+    "LocalMechanism",
+    "RandomizedResponse",
+    "Reports",
+    "ResponseComparison",
+]
+
 # The exact law of the number of answers that name a category: Bin(c, p) + Bin(n - c, q) for a true count of c.
 #
 # It rises with c, so that the counts that a test of the observed number does not reject are an interval: Clopper and

@@ -37,6 +37,8 @@ from tacit.mechanisms.base import (
 from tacit.noise import GaussianVector
 from tacit.noise.source import Source, default_source
 
+__all__ = ["GaussianSelection", "Kept", "OptimalSelection", "PartitionSelection", "partition_selection"]
+
 # The law of the optimal selection of one key, in integers, and how a price is split over several keys.
 
 BITS = 128

@@ -43,6 +43,8 @@ from tacit.noise.grid import coordinate_of
 from tacit.noise.marginals import ExponentialSums, RangeNoise
 from tacit.noise.source import Source
 
+__all__ = ["PolytopeNorm", "RangeNorm"]
+
 # The boundary of a convex hull of integer points as simplices: found in floats, proved in integers.
 
 Point = tuple[int, ...]

@@ -25,6 +25,8 @@ from tacit.mechanisms.strategies import sum_of_epsilons
 from tacit.noise import DiscreteLaplace, grid_spacing
 from tacit.noise.source import Source, default_source
 
+__all__ = ["InterquartileRangeByTest", "MedianByTest", "Tested"]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tested:

@@ -31,6 +31,8 @@ from tacit.noise import DiscreteDistribution, uniform_integer
 from tacit.noise.lazy_inversion import Uniform
 from tacit.noise.source import Source, default_source
 
+__all__ = ["FoundBounds", "NoisyQuantiles", "QuantileSelection"]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoisyQuantiles:

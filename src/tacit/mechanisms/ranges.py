@@ -31,6 +31,8 @@ from tacit.mechanisms.strategies import Budget, block_mechanism, composed_bound,
 from tacit.mechanisms.tables import ReleasedTables, TableMechanism, mean_factor
 from tacit.noise.source import Source, default_source
 
+__all__ = ["RangeTree", "TreeCounts"]
+
 MOST_CELLS = 1 << 24
 OPTIMISED_CELLS = 1 << 14
 BRANCHINGS = (2, 4, 8, 16)

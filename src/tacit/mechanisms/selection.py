@@ -36,6 +36,8 @@ from tacit.noise.source import Source, default_source
 if TYPE_CHECKING:
     from tacit.guarantees import Profile
 
+__all__ = ["Chosen", "Exponential", "IntervalExponential", "PermuteAndFlip", "Selected", "Selection"]
+
 # The exponential mechanism over a finite list, and on an interval of the line.
 
 HINT = "it is sized by how far one unit moves one candidate's score: Score(1)"

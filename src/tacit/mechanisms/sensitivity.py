@@ -17,6 +17,8 @@ from tacit.exact.checks import flag, plain, refuse_if, settle, whole
 from tacit.exact.rounding import Exact, exact_parameter
 from tacit.noise import grid_spacing
 
+__all__ = ["L1", "L2", "CountSensitivity", "Linf", "Score", "Sensitivity"]
+
 
 def exact_sensitivity(value: object, name: str = "sensitivity") -> Fraction:
     """A finite number above 0, exactly."""

@@ -30,6 +30,8 @@ from tacit.noise.grid import coordinate_of
 from tacit.noise.marginals import GammaDifference, Marginal, Student
 from tacit.noise.source import Source, default_source
 
+__all__ = ["SmoothBound", "SmoothLaplace", "SmoothStudent", "median_rank", "smooth_bound"]
+
 # The computed maximum is within this share of the true one; beta is lowered by as much beforehand.
 SLACK = Fraction(1, 1 << 30)
 DEEP = 4096

@@ -42,6 +42,8 @@ from tacit.noise import Binomial, DiscreteGaussian, DiscreteLaplace, OneSidedGeo
 from tacit.noise.lazy_inversion import CHUNK, Uniform, joined
 from tacit.noise.source import Source, default_source
 
+__all__ = ["SparseHistogram", "SparseReleased", "SparseTable", "hall_threshold", "noise_floor"]
+
 # Noise of cells that are never visited: how many pass a threshold, and the values of those that do, exactly.
 
 Law = DiscreteLaplace | DiscreteGaussian

@@ -22,6 +22,8 @@ from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.noise.source import SeededSource, Source
 
+__all__ = ["Impossible"]
+
 MOST_BITS = 200
 WORD = 1 << 64
 NARROW = 1 << 64

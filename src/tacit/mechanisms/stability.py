@@ -32,6 +32,8 @@ from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.sensitivity import L1, L2
 from tacit.noise.source import Source, default_source
 
+__all__ = ["KeysOfAUnit", "StableHistogram", "StableReleased"]
+
 MOST_KEYS = 1 << 20
 
 

@@ -27,6 +27,8 @@ from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.polytope import PolytopeNorm, RangeNorm
 from tacit.mechanisms.sensitivity import L1, L2
 
+__all__ = ["Workload", "margin_matrices", "prefix_matrix", "range_matrix"]
+
 # A budget shared by blocks of queries: Laplace noise by epsilon, Gaussian noise by mu where a delta is allowed.
 
 # Room for the directed rounding of several parts, so that their sum stays within the budget.

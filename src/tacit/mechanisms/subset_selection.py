@@ -24,6 +24,8 @@ from tacit.mechanisms.local import LocalMechanism, RandomizedResponse, Reports, 
 from tacit.noise import Bernoulli, CertifiedReal, uniform_integer
 from tacit.noise.source import Source, default_source
 
+__all__ = ["HadamardResponse", "LocalCandidate", "LocalChoice", "SubsetSelection", "local_mechanism"]
+
 MOST_CATEGORIES = 1 << 16
 """An answer lists about a share 1/(e^epsilon + 1) of the categories: beyond this it is too long to send."""
 _CELLS = 1 << 22

@@ -34,6 +34,8 @@ from tacit.mechanisms.spreads import PartNoise, box_sum, laplace_factor, normal_
 from tacit.noise import LinfBall
 from tacit.noise.source import Source, default_source
 
+__all__ = ["ReleasedTables", "ShapedTables"]
+
 MOST_SHAPED = 1024
 
 

@@ -20,6 +20,8 @@ from tacit.mechanisms.base import Mechanism, Released, confidence_level, epsilon
 from tacit.mechanisms.local import LocalMechanism, RandomizedResponse
 from tacit.noise.source import Source, default_source
 
+__all__ = ["Correlation", "IndependenceTest", "JointTable", "TwoQuestions"]
+
 _CELLS = 1 << 22
 """People times categories that are looked at together."""
 _MOST_CELLS = 1 << 16

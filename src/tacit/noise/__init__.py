@@ -2,96 +2,29 @@
 
 from __future__ import annotations
 
-from tacit.exact.balls import CertifiedReal
-from tacit.exact.enclosures import root, total
-from tacit.noise.bodies import (
-    Body,
-    Difference,
-    Ellipsoid,
-    EuclideanBall,
-    FormulaBody,
-    GaussianVector,
-    KNormVector,
-    L1Ball,
-    LinfBall,
-    Sphere,
-)
-from tacit.noise.caratheodory import (
-    CaratheodoryBody,
-    caratheodory_gauge,
-    caratheodory_second_moments,
-    caratheodory_volume,
-)
-from tacit.noise.distributions import (
-    Bernoulli,
-    Binomial,
-    Categorical,
-    ComputableDistribution,
-    DiscreteDistribution,
-    DiscreteGaussian,
-    DiscreteLaplace,
-    DiscreteStaircase,
-    FiniteDistribution,
-    NegativeBinomial,
-    OneSidedGeometric,
-    Poisson,
-    PolyaDifference,
-    Skellam,
-    permutation,
-    uniform_integer,
-)
-from tacit.noise.grid import ContinuousDistribution, Draws, GridVector, Needs, grid_spacing, rounding_delta
-from tacit.noise.marginals import Marginal, RoundedMarginal
-from tacit.noise.scalars import ContinuousBeta, ContinuousGamma, SampledBody
-from tacit.noise.source import CryptographicSource, SeededSource, Source, default_source
+from tacit.exact.balls import CertifiedReal as CertifiedReal
+from tacit.exact.enclosures import root as root
+from tacit.exact.enclosures import total as total
+from tacit.noise import bodies, caratheodory, distributions, grid, marginals, scalars, source
+from tacit.noise.bodies import *
+from tacit.noise.caratheodory import *
+from tacit.noise.distributions import *
+from tacit.noise.grid import *
+from tacit.noise.marginals import *
+from tacit.noise.scalars import *
+from tacit.noise.source import *
 
-__all__ = [
-    "Bernoulli",
-    "Binomial",
-    "Body",
-    "CaratheodoryBody",
-    "Categorical",
-    "CertifiedReal",
-    "ComputableDistribution",
-    "ContinuousBeta",
-    "ContinuousDistribution",
-    "ContinuousGamma",
-    "CryptographicSource",
-    "Difference",
-    "DiscreteDistribution",
-    "DiscreteGaussian",
-    "DiscreteLaplace",
-    "DiscreteStaircase",
-    "Draws",
-    "Ellipsoid",
-    "EuclideanBall",
-    "FiniteDistribution",
-    "FormulaBody",
-    "GaussianVector",
-    "GridVector",
-    "KNormVector",
-    "L1Ball",
-    "LinfBall",
-    "Marginal",
-    "Needs",
-    "NegativeBinomial",
-    "OneSidedGeometric",
-    "Poisson",
-    "PolyaDifference",
-    "RoundedMarginal",
-    "SampledBody",
-    "SeededSource",
-    "Skellam",
-    "Source",
-    "Sphere",
-    "caratheodory_gauge",
-    "caratheodory_second_moments",
-    "caratheodory_volume",
-    "default_source",
-    "grid_spacing",
-    "permutation",
-    "root",
-    "rounding_delta",
-    "total",
-    "uniform_integer",
-]
+__all__ = sorted(
+    [
+        *bodies.__all__,
+        *caratheodory.__all__,
+        *distributions.__all__,
+        *grid.__all__,
+        *marginals.__all__,
+        *scalars.__all__,
+        *source.__all__,
+        "CertifiedReal",
+        "root",
+        "total",
+    ]
+)

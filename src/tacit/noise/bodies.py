@@ -31,6 +31,19 @@ from tacit.noise.marginals import (
     PowerTail,
 )
 
+__all__ = [
+    "Body",
+    "Difference",
+    "Ellipsoid",
+    "EuclideanBall",
+    "FormulaBody",
+    "GaussianVector",
+    "KNormVector",
+    "L1Ball",
+    "LinfBall",
+    "Sphere",
+]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GaussianVector(ContinuousDistribution):

@@ -32,6 +32,8 @@ from tacit.noise.grid import Draws, Needs, coordinate_of
 from tacit.noise.marginals import Ball as Disc
 from tacit.noise.marginals import GammaDifference, Inverted, Marginal, inverted
 
+__all__ = ["CaratheodoryBody", "caratheodory_gauge", "caratheodory_second_moments", "caratheodory_volume"]
+
 # One coordinate of K-norm noise of the Caratheodory body: its characteristic function is a Pfaffian.
 #
 # With j, l over -m..-1, 1..m and F_n the Fourier coefficients of (1 - i t cos k theta)^-2,

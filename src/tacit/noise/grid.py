@@ -28,6 +28,8 @@ from tacit.noise.marginals import Marginal
 from tacit.noise.reals import Exponentials, LazyReal, Normals, Uniforms
 from tacit.noise.source import Source, default_source
 
+__all__ = ["ContinuousDistribution", "Draws", "GridVector", "Needs", "grid_spacing", "rounding_delta"]
+
 ROWS = 1 << 13
 ROUNDS = 200
 

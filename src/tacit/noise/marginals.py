@@ -23,6 +23,8 @@ from tacit.exact.checks import refuse_if
 from tacit.exact.rounding import Exact, exact_parameter
 from tacit.exact.search import bisected
 
+__all__ = ["Marginal", "RoundedMarginal"]
+
 ROUNDING = 1e-12
 
 

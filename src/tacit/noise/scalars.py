@@ -33,6 +33,8 @@ from tacit.noise.marginals import Beta, GammaNumber, Marginal
 from tacit.noise.reals import Exponentials
 from tacit.noise.source import Source, default_source
 
+__all__ = ["ContinuousBeta", "ContinuousGamma", "SampledBody"]
+
 MOST_TERMS = 1 << 12
 
 

@@ -19,6 +19,8 @@ from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algori
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Words
 
+__all__ = ["CryptographicSource", "SeededSource", "Source", "default_source"]
+
 REKEY_BYTES = 1 << 30
 BUFFER_BYTES = 1 << 15
 _ZEROS = bytes(BUFFER_BYTES)

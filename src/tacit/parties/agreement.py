@@ -17,7 +17,6 @@ from tacit.curator.certificate import PublicKey
 from tacit.curator.plan_files import asks_in, known, parse_toml, price_in, read_text, unit_in
 from tacit.errors import BadMessage, InvalidParameter, visible
 from tacit.exact.canonical import sha256
-from tacit.exact.checks import refuse_if
 from tacit.ledger.names import admitted
 from tacit.parties.aggregator import Aggregator, SecureSum
 from tacit.parties.holder import locked, write_private
@@ -83,7 +82,8 @@ def parse_agreement(text: str, path: Path, *, keys: Sequence[bytes] | None = Non
 
 
 def _whole(name: str, value: object) -> int:
-    refuse_if(type(value) is not int, f"[joint] {name}", value, "be a whole number")
+    if type(value) is not int:
+        raise InvalidParameter(parameter=f"[joint] {name}", value=value, must="be a whole number")
     return value
 
 

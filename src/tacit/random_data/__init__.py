@@ -2,72 +2,11 @@
 
 from __future__ import annotations
 
-from tacit.random_data.base import RandomMechanism
-from tacit.random_data.changes import (
-    ChangesByQuantile,
-    ChangesBySmoothness,
-    ReleasedStatistic,
-    SampledSensitivity,
-    dkw_draws,
-    observed_range_delta,
-    pair_changes,
-    sample_sensitivities,
-)
-from tacit.random_data.histogram import (
-    ChosenBins,
-    RandomHistogram,
-    RandomProportion,
-    ReleasedBins,
-    ReleasedCount,
-    ReleasedHistogram,
-    pair_differs,
-    worst_share,
-)
-from tacit.random_data.predictive import (
-    PredictiveHistogram,
-    conformal_cells,
-    conformal_gamma,
-    conformal_interval,
-)
-from tacit.random_data.survey import (
-    Overlap,
-    OverlapCount,
-    OverlapHistogram,
-    Referee,
-    Worst,
-    counts_differ,
-    ordered_failure,
-    sampled_failure,
-)
+from tacit.random_data import base, changes, histogram, predictive, survey
+from tacit.random_data.base import *
+from tacit.random_data.changes import *
+from tacit.random_data.histogram import *
+from tacit.random_data.predictive import *
+from tacit.random_data.survey import *
 
-__all__ = [
-    "ChangesByQuantile",
-    "ChangesBySmoothness",
-    "ChosenBins",
-    "Overlap",
-    "OverlapCount",
-    "OverlapHistogram",
-    "PredictiveHistogram",
-    "RandomHistogram",
-    "RandomMechanism",
-    "RandomProportion",
-    "Referee",
-    "ReleasedBins",
-    "ReleasedCount",
-    "ReleasedHistogram",
-    "ReleasedStatistic",
-    "SampledSensitivity",
-    "Worst",
-    "conformal_cells",
-    "conformal_gamma",
-    "conformal_interval",
-    "counts_differ",
-    "dkw_draws",
-    "observed_range_delta",
-    "ordered_failure",
-    "pair_changes",
-    "pair_differs",
-    "sample_sensitivities",
-    "sampled_failure",
-    "worst_share",
-]
+__all__ = sorted([*base.__all__, *changes.__all__, *histogram.__all__, *predictive.__all__, *survey.__all__])

@@ -15,6 +15,8 @@ from tacit.exact.rounding import exact_parameter, up
 from tacit.guarantees import Bound, Guarantee, Neighbours, RandomData, rows
 from tacit.guarantees.conditions import INDEPENDENT_DRAWS
 
+__all__ = ["RandomMechanism"]
+
 
 def gamma_parameter(value: object, name: str = "gamma") -> Fraction:
     """A probability strictly between 0 and 1, exactly as typed."""

@@ -40,6 +40,17 @@ from tacit.noise.source import Source, default_source
 from tacit.random_data.base import RandomMechanism, gamma_parameter, independent, rows_parameter
 from tacit.random_data.histogram import laplace_divergence
 
+__all__ = [
+    "ChangesByQuantile",
+    "ChangesBySmoothness",
+    "ReleasedStatistic",
+    "SampledSensitivity",
+    "dkw_draws",
+    "observed_range_delta",
+    "pair_changes",
+    "sample_sensitivities",
+]
+
 Change = Callable[[Any, Any], Exact]
 
 

@@ -25,6 +25,17 @@ from tacit.mechanisms.strategies import sum_of_epsilons
 from tacit.noise.source import Source, default_source
 from tacit.random_data.base import RandomMechanism, gamma_parameter, independent, rows_parameter
 
+__all__ = [
+    "ChosenBins",
+    "RandomHistogram",
+    "RandomProportion",
+    "ReleasedBins",
+    "ReleasedCount",
+    "ReleasedHistogram",
+    "pair_differs",
+    "worst_share",
+]
+
 # Laws of outputs, as the referee compares them: coordinates that are exact or noisy, and tabulated laws.
 #
 # `breaks` decides whether two laws are (epsilon, delta)-indistinguishable, in both directions: exactly for pure

@@ -28,6 +28,8 @@ from tacit.noise.source import Source, default_source
 from tacit.random_data.base import RandomMechanism, gamma_parameter, independent, rows_parameter
 from tacit.random_data.histogram import ReleasedHistogram, laplace_table
 
+__all__ = ["PredictiveHistogram", "conformal_cells", "conformal_gamma", "conformal_interval"]
+
 
 def conformal_gamma(*, rows: int, cells: int, least: int) -> Fraction:
     """k t/(n+1): how likely a fresh row falls in a cell of fewer than t = `least` of the n rows, at most.

@@ -29,6 +29,17 @@ from tacit.noise.source import Source, default_source
 from tacit.random_data.base import gamma_parameter, rows_parameter
 from tacit.random_data.histogram import ReleasedCount, ReleasedHistogram
 
+__all__ = [
+    "Overlap",
+    "OverlapCount",
+    "OverlapHistogram",
+    "Referee",
+    "Worst",
+    "counts_differ",
+    "ordered_failure",
+    "sampled_failure",
+]
+
 # The referee: how often a mechanism breaks its bound, counted over all samples.
 #
 # `breaks(D, D')` says whether two neighbouring tables of counts have outputs that are too far apart. Over the orders

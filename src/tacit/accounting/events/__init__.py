@@ -7,8 +7,8 @@ l1_sensitivity / noise_scale.
 """
 
 from tacit.accounting.events import base, mechanisms, sampled
-from tacit.accounting.events.base import *  # noqa: F403
-from tacit.accounting.events.mechanisms import *  # noqa: F403
-from tacit.accounting.events.sampled import *  # noqa: F403
+from tacit.accounting.events.base import *
+from tacit.accounting.events.mechanisms import *
+from tacit.accounting.events.sampled import *
 
 __all__ = sorted([*base.__all__, *mechanisms.__all__, *sampled.__all__])

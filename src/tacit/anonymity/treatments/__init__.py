@@ -2,48 +2,8 @@
 
 from __future__ import annotations
 
-from tacit.anonymity.treatments.lost import (
-    CorrectedRegression,
-    Lost,
-    compare_tables,
-    corrected_covariance,
-    corrected_regression,
-)
-from tacit.anonymity.treatments.methods import (
-    BottomCode,
-    Collapse,
-    Disturb,
-    MatrixMask,
-    Microaggregate,
-    ModelDraws,
-    Remove,
-    Round,
-    Sample,
-    Swap,
-    TopCode,
-    Treatment,
-    masked,
-    mdav,
-)
+from tacit.anonymity.treatments import lost, methods
+from tacit.anonymity.treatments.lost import *
+from tacit.anonymity.treatments.methods import *
 
-__all__ = [
-    "BottomCode",
-    "Collapse",
-    "CorrectedRegression",
-    "Disturb",
-    "Lost",
-    "MatrixMask",
-    "Microaggregate",
-    "ModelDraws",
-    "Remove",
-    "Round",
-    "Sample",
-    "Swap",
-    "TopCode",
-    "Treatment",
-    "compare_tables",
-    "corrected_covariance",
-    "corrected_regression",
-    "masked",
-    "mdav",
-]
+__all__ = sorted([*lost.__all__, *methods.__all__])

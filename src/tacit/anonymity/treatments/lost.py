@@ -13,6 +13,8 @@ from tacit.anonymity.treatments.methods import is_number, numbers
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
 
+__all__ = ["CorrectedRegression", "Lost", "compare_tables", "corrected_covariance", "corrected_regression"]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lost:

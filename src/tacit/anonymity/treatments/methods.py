@@ -18,6 +18,23 @@ from tacit.exact.checks import is_number as coding_is_number
 from tacit.exact.checks import positive, rate, refuse_if, require, whole
 from tacit.noise.source import Source, default_source
 
+__all__ = [
+    "BottomCode",
+    "Collapse",
+    "Disturb",
+    "MatrixMask",
+    "Microaggregate",
+    "ModelDraws",
+    "Remove",
+    "Round",
+    "Sample",
+    "Swap",
+    "TopCode",
+    "Treatment",
+    "masked",
+    "mdav",
+]
+
 # Uniform and normal numbers, and permutations, for treatments: from the one source of randomness, as floats.
 #
 # Treatments carry no guarantee, so that nothing here is exact; but who can repeat the words of the source can undo

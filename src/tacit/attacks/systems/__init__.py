@@ -2,54 +2,8 @@
 
 from __future__ import annotations
 
-from tacit.attacks.systems.breaks import (
-    SYSTEMS,
-    Shown,
-    extremes,
-    grid_of_sets,
-    outliers,
-    repeat,
-    reword,
-    show,
-    split,
-    track,
-)
-from tacit.attacks.systems.kinds import (
-    AnsweringService,
-    AtomicPopulations,
-    AuditedSums,
-    FixedNoise,
-    OverlapRestriction,
-    PerturbedValues,
-    RandomSamples,
-    RemoteAnalysis,
-    SetSizeRestriction,
-    by_difference,
-    by_leverage,
-    weigh,
-)
+from tacit.attacks.systems import breaks, kinds
+from tacit.attacks.systems.breaks import *
+from tacit.attacks.systems.kinds import *
 
-__all__ = [
-    "SYSTEMS",
-    "AnsweringService",
-    "AtomicPopulations",
-    "AuditedSums",
-    "FixedNoise",
-    "OverlapRestriction",
-    "PerturbedValues",
-    "RandomSamples",
-    "RemoteAnalysis",
-    "SetSizeRestriction",
-    "Shown",
-    "by_difference",
-    "by_leverage",
-    "extremes",
-    "grid_of_sets",
-    "outliers",
-    "repeat",
-    "reword",
-    "show",
-    "split",
-    "track",
-    "weigh",
-]
+__all__ = sorted([*breaks.__all__, *kinds.__all__])

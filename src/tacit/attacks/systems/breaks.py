@@ -29,6 +29,19 @@ if TYPE_CHECKING:
 
     from tacit.exact.arrays import Booleans
 
+__all__ = [
+    "SYSTEMS",
+    "Shown",
+    "extremes",
+    "grid_of_sets",
+    "outliers",
+    "repeat",
+    "reword",
+    "show",
+    "split",
+    "track",
+]
+
 
 def _found(
     attack: str,

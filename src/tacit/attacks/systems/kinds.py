@@ -21,6 +21,21 @@ if TYPE_CHECKING:
 
     from tacit.exact.arrays import Booleans, Floats, Integers
 
+__all__ = [
+    "AnsweringService",
+    "AtomicPopulations",
+    "AuditedSums",
+    "FixedNoise",
+    "OverlapRestriction",
+    "PerturbedValues",
+    "RandomSamples",
+    "RemoteAnalysis",
+    "SetSizeRestriction",
+    "by_difference",
+    "by_leverage",
+    "weigh",
+]
+
 # One interface for the systems that answered questions before differential privacy, each with its own idea of safety.
 #
 # A service holds one private value of each of n people, and is asked for totals over sets of them (Adam and Wortmann

@@ -22,6 +22,8 @@ from tacit.exact.search import least
 from tacit.noise.lazy_inversion import CHUNK, Inverter, Uniform, joined
 from tacit.noise.source import Source, default_source
 
+__all__ = ["DiscreteDistribution"]
+
 Shape = int | tuple[int, ...] | None
 
 READING_BITS = 128

@@ -36,6 +36,8 @@ from tacit.noise.distributions.finite import probability_parameter
 from tacit.noise.lazy_inversion import CHUNK, Inverter, Uniform, joined
 from tacit.noise.source import Source
 
+__all__ = ["Binomial", "Poisson", "Skellam"]
+
 DIRECT_STD = 48
 BLOCK_STD = 24
 FLOAT_MARGIN = 2.0**-36

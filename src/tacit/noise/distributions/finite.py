@@ -23,6 +23,15 @@ from tacit.noise.distributions.base import DiscreteDistribution, Series, Shape, 
 from tacit.noise.lazy_inversion import CHUNK, Inverter, bernoulli, joined
 from tacit.noise.source import Source, default_source
 
+__all__ = [
+    "Bernoulli",
+    "Categorical",
+    "ComputableDistribution",
+    "FiniteDistribution",
+    "permutation",
+    "uniform_integer",
+]
+
 
 def draw_inverted(inverter: Inverter, count: int, source: Source) -> AnyArray:
     """Draw by one inverter, chunk by chunk so that the work stays in the cache."""

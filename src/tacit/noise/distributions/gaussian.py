@@ -27,6 +27,8 @@ from tacit.noise.distributions.base import (
 from tacit.noise.lazy_inversion import CHUNK, Inverter, joined
 from tacit.noise.source import Source
 
+__all__ = ["DiscreteGaussian"]
+
 DIRECT_STD = 48
 
 

@@ -27,6 +27,8 @@ from tacit.noise.distributions.finite import uniform_draws
 from tacit.noise.lazy_inversion import CHUNK, Inverter, bernoulli, joined
 from tacit.noise.source import Source
 
+__all__ = ["DiscreteLaplace", "DiscreteStaircase", "OneSidedGeometric"]
+
 # Up to the first scale one table serves; above it the top digit is brought down to the second.
 DIRECT_SCALE = 32
 TOP_SCALE = 8

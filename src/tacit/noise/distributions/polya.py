@@ -31,6 +31,8 @@ from tacit.noise.distributions.base import DiscreteDistribution, Series, between
 from tacit.noise.lazy_inversion import CHUNK, Inverter, Uniform, joined
 from tacit.noise.source import Source
 
+__all__ = ["NegativeBinomial", "PolyaDifference"]
+
 OCTAVE = 8
 MOST_SCALE = 1 << 48
 MARGIN = 2.0**-40
