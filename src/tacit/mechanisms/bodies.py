@@ -20,7 +20,7 @@ from tacit.exact.checks import flag, members, refuse_if, settle
 from tacit.exact.enclosures import Enclosure, Matrix, Reals
 from tacit.exact.integers import real_array
 from tacit.exact.rounding import Exact, exact_parameter
-from tacit.mechanisms.sensitivity import L1, L2, Linf, Sensitivity, exact_sensitivity, rounding
+from tacit.mechanisms.sensitivity import L1, L2, Linf, Sensitivity, Sized, exact_sensitivity, rounding
 from tacit.noise import (
     Body,
     CaratheodoryBody,
@@ -163,49 +163,37 @@ def _factor(sigma: tuple[tuple[Fraction, ...], ...]) -> tuple[tuple[tuple[Fracti
 
 
 @dataclass(frozen=True, slots=True)
-class Gauge(Sensitivity):
+class Gauge(Sized):
     """sup over neighbours of the gauge of f(D) - f(D') in a convex body K: inf {r > 0 : v in r K}.
 
     Neighbours are symmetric, so it bounds the gauge of v and of -v. Sizes K-norm noise, K symmetric.
     """
 
-    value: Exact
     body: Body | SampledBody
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "value", exact_sensitivity(self.value))
+        Sized.__post_init__(self)
         _need_body(self.body)
-
-    @property
-    def exact(self) -> Fraction:
-        """The value, exactly."""
-        return Fraction(self.value)
 
     def rounded(self, *, spacing: Exact, dimension: int = 1, records: int = 1) -> Gauge:
         return Gauge(self.exact + _box_gauge(self.body, spacing, dimension, records), self.body)
 
 
 @dataclass(frozen=True, slots=True)
-class Contribution(Sensitivity):
+class Contribution(Sized):
     """The largest gauge in K of what one unit adds to the statistic (its term of a sum, say).
 
     `replace` says that a neighbour has one unit in place of another, so that two contributions change; False is
     add-or-remove. Sizes the difference form of K-norm noise, for bodies that are not symmetric.
     """
 
-    value: Exact
     body: Body
     replace: bool = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "value", exact_sensitivity(self.value))
+        Sized.__post_init__(self)
         _need_body(self.body)
         settle(self, replace=flag("replace", self.replace))
-
-    @property
-    def exact(self) -> Fraction:
-        """The value, exactly."""
-        return Fraction(self.value)
 
     def rounded(self, *, spacing: Exact, dimension: int = 1, records: int = 1) -> Contribution:
         """For contributions that are rounded one by one."""
@@ -214,24 +202,18 @@ class Contribution(Sensitivity):
 
 
 @dataclass(frozen=True, slots=True)
-class HullGauge(Sensitivity):
+class HullGauge(Sized):
     """sup over neighbours of the gauge of f(D) - f(D') in the convex hull of K and -K.
 
     It is the least g(a) + g(b) over a - b = f(D) - f(D'), g the gauge of K, and it is what the difference form of
     K-norm noise really costs; never above two contributions.
     """
 
-    value: Exact
     body: Body
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "value", exact_sensitivity(self.value))
+        Sized.__post_init__(self)
         _need_body(self.body)
-
-    @property
-    def exact(self) -> Fraction:
-        """The value, exactly."""
-        return Fraction(self.value)
 
     def rounded(self, *, spacing: Exact, dimension: int = 1, records: int = 1) -> HullGauge:
         return HullGauge(self.exact + _box_gauge(self.body, spacing, dimension, records), self.body)

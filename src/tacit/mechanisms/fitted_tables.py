@@ -8,7 +8,7 @@ more, and each errs less. See docs/theory/fitted-tables.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
@@ -18,9 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, NotCertified
-from tacit.exact.arrays import AnyArray, Floats, Integers
+from tacit.exact.arrays import Floats, Integers
 from tacit.exact.checks import flag, settle
-from tacit.exact.integers import integer_array
 from tacit.exact.rounding import Exact
 from tacit.mechanisms.base import confidence_level
 from tacit.mechanisms.gaussian import RoundedGaussian
@@ -28,7 +27,7 @@ from tacit.mechanisms.laplace import Laplace, Weighted, mean_sizes, read_quantil
 from tacit.mechanisms.polytope import Point, PolytopeNorm
 from tacit.mechanisms.sensitivity import L1, L2
 from tacit.mechanisms.spreads import normal_factor
-from tacit.mechanisms.tables import ReleasedTables, TableMechanism
+from tacit.mechanisms.tables import ReleasedTables, WholeTables, declared_tables
 from tacit.noise.source import Source, default_source
 
 MOST_FITTED = 640
@@ -165,7 +164,7 @@ def _classes(projection: Floats) -> tuple[Weighted, npt.NDArray[np.int64]]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class FittedTables(TableMechanism):
+class FittedTables(WholeTables):
     """Independent noise on every count of every table, fitted by least squares to what the tables have in common.
 
     Guarantee: that of the noise, which is sized for all tables at once; the fit is post-processing. Each fitted count
@@ -223,19 +222,9 @@ class FittedTables(TableMechanism):
         said = {**self.noise.noise_distribution, "on": f"{self.agreement.counts} counts, then least squares"}
         return {**said, "tables": list(self.agreement.sizes), "known_total": self.agreement.fixed}
 
-    def release_parts(
-        self, parts: Sequence[AnyArray], *, cells: Callable[[], AnyArray], source: Source | None
-    ) -> list[AnyArray]:
-        """Noise on the tables themselves."""
-        return list(self.release(parts, source=source).values)
-
     def release(self, counts: Any, *, source: Source | None = None) -> ReleasedTables:
         source = source if source is not None else default_source()
-        tables = [integer_array(c).ravel() for c in counts]
-        if tuple(t.size for t in tables) != self.agreement.sizes:
-            raise InvalidParameter(
-                parameter="counts", value=f"{len(tables)} tables", must="have the cells that were declared"
-            )
+        tables = declared_tables(counts, self.agreement.sizes)
         flat = np.concatenate([t.astype(object) for t in tables])
         steps = int(1 / self.noise.step)
         noisy = np.asarray(self.noise.release_cells(flat * steps, source=source)).astype(np.float64) / steps
@@ -429,7 +418,7 @@ def _quantile(loads: Floats, share: Floats, far: float, wrapped: float, miss: fl
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class HullTables(TableMechanism):
+class HullTables(WholeTables):
     """Noise of density e^(-gauge / noise_scale) on the counts that span a small image, the gauge that of its hull.
 
     Guarantee: Pure(times / noise_scale), where one unit brings or replaces `times` rows. What the other counts are
@@ -468,19 +457,9 @@ class HullTables(TableMechanism):
         on = f"{len(self.image.base)} of {sum(self.image.sizes)} counts, of which the others are combinations"
         return {**self.noise.noise_distribution, "on": on, "tables": list(self.image.sizes)}
 
-    def release_parts(
-        self, parts: Sequence[AnyArray], *, cells: Callable[[], AnyArray], source: Source | None
-    ) -> list[AnyArray]:
-        """Noise on the tables themselves."""
-        return list(self.release(parts, source=source).values)
-
     def release(self, counts: Any, *, source: Source | None = None) -> ReleasedTables:
         source = source if source is not None else default_source()
-        tables = [integer_array(c).ravel() for c in counts]
-        if tuple(t.size for t in tables) != self.image.sizes:
-            raise InvalidParameter(
-                parameter="counts", value=f"{len(tables)} tables", must="have the cells that were declared"
-            )
+        tables = declared_tables(counts, self.image.sizes)
         flat = np.concatenate([t.astype(object) for t in tables])
         base, lift = flat[list(self.image.base)], self.image.lift.astype(object)
         noisy = np.asarray(self.noise.release(base * HULL_FINE, source=source).values).astype(object)

@@ -91,8 +91,8 @@ def _steps(exact: Fraction, spacing: Fraction) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class L1(Sensitivity):
-    """sup over neighbours of |f(D) - f(D')|_1, the sum of the coordinates' moves. Sizes Laplace noise."""
+class Sized(Sensitivity):
+    """A sensitivity that is one number."""
 
     value: Exact
 
@@ -103,6 +103,11 @@ class L1(Sensitivity):
     def exact(self) -> Fraction:
         """The value, exactly."""
         return Fraction(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class L1(Sized):
+    """sup over neighbours of |f(D) - f(D')|_1, the sum of the coordinates' moves. Sizes Laplace noise."""
 
     def steps(self, spacing: Fraction) -> int:
         """In grid steps: an integer, since the statistic is on the grid."""
@@ -165,18 +170,8 @@ class L2(Sensitivity):
 
 
 @dataclass(frozen=True, slots=True)
-class Linf(Sensitivity):
+class Linf(Sized):
     """sup over neighbours of the largest move of a coordinate."""
-
-    value: Exact
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "value", exact_sensitivity(self.value))
-
-    @property
-    def exact(self) -> Fraction:
-        """The value, exactly."""
-        return Fraction(self.value)
 
     def steps(self, spacing: Fraction) -> int:
         """In grid steps."""

@@ -114,6 +114,26 @@ class TableMechanism(PartNoise):
         """What each cell stays within, with this probability."""
 
 
+class WholeTables(TableMechanism):
+    """Noise on the tables themselves, not on their finest cells."""
+
+    __slots__ = ()
+
+    def release_parts(
+        self, parts: Sequence[AnyArray], *, cells: Callable[[], AnyArray], source: Source | None
+    ) -> list[AnyArray]:
+        """Noise on the tables themselves."""
+        return list(self.release(parts, source=source).values)
+
+
+def declared_tables(counts: Any, sizes: tuple[int, ...]) -> list[AnyArray]:
+    """The counts of every table as one row of integers; refused if there are others than were declared."""
+    tables = [integer_array(c).ravel() for c in counts]
+    wrong = tuple(t.size for t in tables) != sizes
+    refuse_if(wrong, "counts", f"{len(tables)} tables", "have the cells that were declared")
+    return tables
+
+
 def _sizes(given: object) -> tuple[int, ...]:
     found = tuple(whole("sizes", s) for s in members("sizes", given))
     if not found:
@@ -122,7 +142,7 @@ def _sizes(given: object) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShapedTables(TableMechanism):
+class ShapedTables(WholeTables):
     """Noise for vectors of zeros and ones, of which one unit brings or takes `times`: one count a table and row.
 
     Add-or-remove: range-norm noise, since all counts of a row go the same way; replace-one: cube noise, since each
@@ -221,19 +241,9 @@ class ShapedTables(TableMechanism):
     def noise_distribution(self) -> dict[str, Any]:
         return {**self.noise.noise_distribution, "on": self.on, "tables": list(self.sizes)}
 
-    def release_parts(
-        self, parts: Sequence[AnyArray], *, cells: Callable[[], AnyArray], source: Source | None
-    ) -> list[AnyArray]:
-        """Noise on the tables themselves."""
-        return list(self.release(parts, source=source).values)
-
     def release(self, counts: Any, *, source: Source | None = None) -> ReleasedTables:
         source = source if source is not None else default_source()
-        tables = [integer_array(c).ravel() for c in counts]
-        if tuple(t.size for t in tables) != self.sizes:
-            raise InvalidParameter(
-                parameter="counts", value=f"{len(tables)} tables", must="have the cells that were declared"
-            )
+        tables = declared_tables(counts, self.sizes)
         if not self.complete:
             noisy = self.noise.release(_joined(tables), source=source).values
             split = np.split(noisy, np.cumsum(self.sizes)[:-1])

@@ -440,8 +440,8 @@ class Remove(Treatment):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TopCode(Treatment):
-    """Numbers above a limit become the limit."""
+class _Limited(Treatment):
+    """A column and the limit of its numbers."""
 
     column: str
     at: float
@@ -449,6 +449,11 @@ class TopCode(Treatment):
     def __post_init__(self) -> None:
         finite = coding_is_number(self.at) and math.isfinite(self.at)
         require(finite, parameter="at", value=self.at, must="be a finite number")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopCode(_Limited):
+    """Numbers above a limit become the limit."""
 
     def apply(self, table: Any, draws: Draws) -> Any:
         return replaced(table, {self.column: np.minimum(numbers(table, self.column), float(self.at))})
@@ -458,15 +463,8 @@ class TopCode(Treatment):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BottomCode(Treatment):
+class BottomCode(_Limited):
     """Numbers below a limit become the limit."""
-
-    column: str
-    at: float
-
-    def __post_init__(self) -> None:
-        finite = coding_is_number(self.at) and math.isfinite(self.at)
-        require(finite, parameter="at", value=self.at, must="be a finite number")
 
     def apply(self, table: Any, draws: Draws) -> Any:
         return replaced(table, {self.column: np.maximum(numbers(table, self.column), float(self.at))})

@@ -149,8 +149,8 @@ def _side(rate: Fraction) -> Inverter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OneSidedGeometric(DiscreteDistribution):
-    """Pr[X = k] = (1 - q) q^k for k >= 0, q = exp(-1/noise_scale); exact for every scale."""
+class _OfScale(DiscreteDistribution):
+    """A law with q = exp(-1/noise_scale)."""
 
     noise_scale: Exact
 
@@ -162,6 +162,11 @@ class OneSidedGeometric(DiscreteDistribution):
     def rate(self) -> Fraction:
         """1 / noise_scale, exactly."""
         return 1 / exact_parameter("noise_scale", self.noise_scale)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneSidedGeometric(_OfScale):
+    """Pr[X = k] = (1 - q) q^k for k >= 0, q = exp(-1/noise_scale); exact for every scale."""
 
     def _draw(self, count: int, source: Source) -> AnyArray:
         return geometric_digits(self.rate).draw(count, source)
@@ -180,23 +185,12 @@ class OneSidedGeometric(DiscreteDistribution):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DiscreteLaplace(DiscreteDistribution):
+class DiscreteLaplace(_OfScale):
     """Pr[X = k] = (1-q)/(1+q) q^|k| over all integers, q = exp(-1/noise_scale); exact for every scale.
 
     Guarantee: adding it to an integer query of sensitivity D is (D / noise_scale)-DP, exactly.
     Source: Ghosh, Roughgarden, Sundararajan 2012 (two-sided geometric).
     """
-
-    noise_scale: Exact
-
-    def __post_init__(self) -> None:
-        exact_parameter("noise_scale", self.noise_scale)
-        settle(self, noise_scale=self.noise_scale)
-
-    @property
-    def rate(self) -> Fraction:
-        """1 / noise_scale, exactly."""
-        return 1 / exact_parameter("noise_scale", self.noise_scale)
 
     def _draw(self, count: int, source: Source) -> AnyArray:
         digits, side = geometric_digits(self.rate), _side(self.rate)

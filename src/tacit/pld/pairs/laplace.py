@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -69,8 +70,8 @@ def laplace_pld(top: Column) -> TailPLD:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LaplacePair(Pair):
-    """Laplace noise, epsilon = l1 sensitivity / noise_scale: h(t) = max(0, 1 - t, 1 - sqrt(t e^-epsilon))."""
+class _DensePair(Pair):
+    """A pair whose losses have a density within [-epsilon, epsilon], with an atom at either end or without."""
 
     epsilon: float
 
@@ -86,6 +87,51 @@ class LaplacePair(Pair):
     def largest_loss(self) -> Interval:
         return Interval(low=self.epsilon, high=self.epsilon)
 
+    has_density = True
+    ends: ClassVar[bool]
+    """Whether there are atoms at the two ends."""
+
+    @staticmethod
+    @abstractmethod
+    def law(top: Column) -> TailPLD:
+        """The law of the loss for these epsilons."""
+
+    def pld(self) -> PrivacyLossDistribution:
+        return self.law(self.epsilon)
+
+    def batch_key(self) -> tuple[Any, ...] | None:
+        return (type(self).__name__,)
+
+    @classmethod
+    def batch(cls, pairs: Sequence[Self]) -> PrivacyLossDistribution:
+        return cls.law(column([p.epsilon for p in pairs]))
+
+    def rule_key(self, *, sampled: bool) -> Hashable:
+        return None if self.epsilon > LARGEST_EPSILON else 0
+
+    @classmethod
+    def rule(cls, pairs: Sequence[Self], rates: Floats, reach: QuadratureRange) -> Rule | None:
+        return bounded_rule(column([p.epsilon for p in pairs]), cls.ends, reach)
+
+    @classmethod
+    def without_replacement_rule(
+        cls, pairs: Sequence[Self], rates: Floats, reach: QuadratureRange
+    ) -> WithoutReplacementRule | None:
+        return bounded_half(column([p.epsilon for p in pairs]), cls.ends, rates, reach)
+
+    def family(self) -> tuple[Hashable, tuple[float, ...]] | None:
+        return type(self).__name__, (self.epsilon,)
+
+    def with_parameters(self, values: Iterator[float]) -> Pair:
+        return type(self)(epsilon=next(values))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaplacePair(_DensePair):
+    """Laplace noise, epsilon = l1 sensitivity / noise_scale: h(t) = max(0, 1 - t, 1 - sqrt(t e^-epsilon))."""
+
+    ends: ClassVar[bool] = True
+
     @property
     def top_mass(self) -> float:
         return 0.5
@@ -93,9 +139,6 @@ class LaplacePair(Pair):
     def curve(self, t: Any) -> Any:
         middle = -((t.log() - ball(self.epsilon)) / 2).expm1()
         return positive_ball(middle.max(1 - t))
-
-    def pld(self) -> PrivacyLossDistribution:
-        return laplace_pld(self.epsilon)
 
     def renyi(self, order: float) -> float:
         """ln[a/(2a-1) e^((a-1)e) + (a-1)/(2a-1) e^(-ae)] / (a-1) (Mironov 2017, Table II)."""
@@ -110,33 +153,9 @@ class LaplacePair(Pair):
 
         return min(bracket(value, what="a Rényi divergence").high, self.epsilon)
 
-    has_density = True
-
-    def batch_key(self) -> tuple[Any, ...] | None:
-        return ("LaplacePair",)
-
-    @classmethod
-    def batch(cls, pairs: Sequence[Self]) -> PrivacyLossDistribution:
-        return laplace_pld(column([p.epsilon for p in pairs]))
-
-    def rule_key(self, *, sampled: bool) -> Hashable:
-        return None if self.epsilon > LARGEST_EPSILON else 0
-
-    @classmethod
-    def rule(cls, pairs: Sequence[Self], rates: Floats, reach: QuadratureRange) -> Rule | None:
-        return bounded_rule(column([p.epsilon for p in pairs]), True, reach)
-
-    @classmethod
-    def without_replacement_rule(
-        cls, pairs: Sequence[Self], rates: Floats, reach: QuadratureRange
-    ) -> WithoutReplacementRule | None:
-        return bounded_half(column([p.epsilon for p in pairs]), True, rates, reach)
-
-    def family(self) -> tuple[Hashable, tuple[float, ...]] | None:
-        return "LaplacePair", (self.epsilon,)
-
-    def with_parameters(self, values: Iterator[float]) -> Pair:
-        return LaplacePair(epsilon=next(values))
+    @staticmethod
+    def law(top: Column) -> TailPLD:
+        return laplace_pld(top)
 
 
 # The discrete Laplace (geometric) pair.
@@ -534,26 +553,14 @@ def exponential_pld(top: Column) -> TailPLD:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExponentialPair(Pair):
+class ExponentialPair(_DensePair):
     """The least pair above every epsilon-bounded-range mechanism, the exponential mechanism among them:
     h(t) = (1 - sqrt(t e^-epsilon))^2 / (1 - e^-epsilon) for e^-epsilon <= t <= e^epsilon."""
 
-    epsilon: float
+    ends: ClassVar[bool] = False
     # The curve is the supremum over the class, which no one mechanism reaches at every t at once:
     # products of it are upper bounds only.
     exact_in_products = False
-
-    def __post_init__(self) -> None:
-        require(
-            0 < self.epsilon < math.inf,
-            parameter="epsilon",
-            value=self.epsilon,
-            must="be positive and finite",
-        )
-
-    @property
-    def largest_loss(self) -> Interval:
-        return Interval(low=self.epsilon, high=self.epsilon)
 
     def curve(self, t: Any) -> Any:
         e = ball(self.epsilon)
@@ -564,9 +571,6 @@ class ExponentialPair(Pair):
             return middle
         # Below e^-epsilon every output is more likely under Q; at the seam both forms agree.
         return 1 - t if bool(t < bottom) else middle.union(1 - t)
-
-    def pld(self) -> PrivacyLossDistribution:
-        return exponential_pld(self.epsilon)
 
     def renyi(self, order: float) -> float:
         """ln(E_Q Z^a)/(a-1) with the tail Q(Z > t) = (sqrt(e^-epsilon/t) - e^-epsilon)/(1 - e^-epsilon)."""
@@ -583,30 +587,6 @@ class ExponentialPair(Pair):
 
         return min(bracket(value, what="a Rényi divergence").high, self.epsilon)
 
-    has_density = True
-
-    def batch_key(self) -> tuple[Any, ...] | None:
-        return ("ExponentialPair",)
-
-    @classmethod
-    def batch(cls, pairs: Sequence[Self]) -> PrivacyLossDistribution:
-        return exponential_pld(column([p.epsilon for p in pairs]))
-
-    def rule_key(self, *, sampled: bool) -> Hashable:
-        return None if self.epsilon > LARGEST_EPSILON else 0
-
-    @classmethod
-    def rule(cls, pairs: Sequence[Self], rates: Floats, reach: QuadratureRange) -> Rule | None:
-        return bounded_rule(column([p.epsilon for p in pairs]), False, reach)
-
-    @classmethod
-    def without_replacement_rule(
-        cls, pairs: Sequence[Self], rates: Floats, reach: QuadratureRange
-    ) -> WithoutReplacementRule | None:
-        return bounded_half(column([p.epsilon for p in pairs]), False, rates, reach)
-
-    def family(self) -> tuple[Hashable, tuple[float, ...]] | None:
-        return "ExponentialPair", (self.epsilon,)
-
-    def with_parameters(self, values: Iterator[float]) -> Pair:
-        return ExponentialPair(epsilon=next(values))
+    @staticmethod
+    def law(top: Column) -> TailPLD:
+        return exponential_pld(top)
