@@ -19,7 +19,7 @@ from itertools import pairwise
 from tacit.accounting.events import GaussianEvent
 from tacit.errors import InvalidParameter, NoLaw, UnknownName
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import positive, refuse_if, settle, text
+from tacit.exact.checks import check_fields, positive, refuse_if, settle, text
 from tacit.exact.rounding import Exact, down, exact_parameter
 from tacit.guarantees.arguments import how_many, listed
 
@@ -48,12 +48,7 @@ class CorrelatedNoise:
     def __post_init__(self) -> None:
         if text("strategy", self.strategy) not in STRATEGIES:
             raise UnknownName(what="strategy", name=self.strategy, known=STRATEGIES)
-        settle(
-            self,
-            steps=how_many("steps", self.steps),
-            participations=how_many("participations", self.participations),
-            separation=how_many("separation", self.separation),
-        )
+        check_fields(self, steps=how_many, participations=how_many, separation=how_many)
         refuse_if(self.steps > MOST_STEPS, "steps", self.steps, f"be at most {MOST_STEPS}")
         banded = self.strategy == "banded_square_root"
         if banded != (self.bands is not None):

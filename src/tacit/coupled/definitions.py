@@ -42,7 +42,7 @@ from tacit.coupled.verdict import (
     of_secrets,
 )
 from tacit.errors import EmptyComposition, InvalidParameter, NotCertified
-from tacit.exact.checks import whole
+from tacit.exact.checks import check_fields, whole
 from tacit.exact.rounding import Interval
 from tacit.guarantees.arguments import instance, listed
 
@@ -344,8 +344,7 @@ class SimulationDP(CoupledWorlds):
     number: ClassVar[str] = "Def. 5.1"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "values", listed("values", self.values))
-        object.__setattr__(self, "rows", whole("rows", self.rows))
+        check_fields(self, values=listed, rows=whole)
         object.__setattr__(self, "priors", point_priors(self.values, rows=self.rows))
         object.__setattr__(self, "pairs", row_pairs(self.rows))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -12,7 +13,7 @@ from tacit.coupled.numbers import Distribution, as_distribution, hashable, mixed
 from tacit.coupled.pairs import GONE, Pair
 from tacit.coupled.priors import Prior, said
 from tacit.errors import EmptyComposition, InvalidParameter
-from tacit.exact.checks import refuse_if, text
+from tacit.exact.checks import check_fields, refuse_if, text
 from tacit.guarantees.arguments import instance, listed
 
 __all__ = ["FiniteMechanism", "Simulator", "cell_of", "filling_in"]
@@ -29,7 +30,7 @@ class FiniteMechanism:
     table: Mapping[Any, Distribution] = field(hash=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "name", text("name", self.name, empty=False))
+        check_fields(self, name=partial(text, empty=False))
         if not isinstance(self.table, Mapping) or not self.table:
             raise InvalidParameter(
                 parameter="table",
@@ -98,7 +99,7 @@ class Simulator:
     answer: Callable[[str, Any], Any]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "name", text("name", self.name, empty=False))
+        check_fields(self, name=partial(text, empty=False))
         if not callable(self.answer):
             raise InvalidParameter(
                 parameter="answer",

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from tacit.coupled.numbers import as_distribution, hashable
 from tacit.coupled.priors import row_count
 from tacit.errors import InvalidParameter
-from tacit.exact.checks import refuse_if, text, whole
+from tacit.exact.checks import check_fields, refuse_if, text, whole
 from tacit.guarantees.arguments import listed
 
 __all__ = [
@@ -46,7 +47,7 @@ class Pair:
     alt_name: str = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "name", text("name", self.name, empty=False))
+        check_fields(self, name=partial(text, empty=False))
         object.__setattr__(
             self, "alt_name", text("alt_name", self.alt_name) or f"the data without {self.name}"
         )
@@ -65,7 +66,7 @@ class Secret:
     function: Callable[[Any], Any]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "name", text("name", self.name, empty=False))
+        check_fields(self, name=partial(text, empty=False))
         refuse_if(
             not callable(self.function), "function", type(self.function).__name__, "be a function of the data"
         )

@@ -13,12 +13,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 from tacit.coupled.numbers import Distribution, as_distribution, as_probability, hashable
 from tacit.errors import InvalidParameter
-from tacit.exact.checks import refuse_if, text, whole
+from tacit.exact.checks import check_fields, refuse_if, text, whole
 from tacit.exact.rounding import exact_parameter
 from tacit.guarantees.arguments import instance, listed
 
@@ -50,7 +51,7 @@ class Prior:
     weights: Mapping[tuple[Any, Any], Fraction] = field(hash=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "name", text("name", self.name, empty=False))
+        check_fields(self, name=partial(text, empty=False))
         weights = as_distribution("prior", self.weights)
         for outcome in weights:
             if not isinstance(outcome, tuple) or len(outcome) != 2:

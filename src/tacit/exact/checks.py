@@ -7,6 +7,7 @@ scalars hold is taken over into Python's own numbers at once, since theirs wrap 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from numbers import Integral, Rational, Real
 from typing import Any
@@ -163,6 +164,15 @@ def refuse_if(wrong: object, parameter: str, value: object, must: str, hint: str
     """Raise InvalidParameter if something is wrong with the value: what it must be, and perhaps what to do about it."""
     if wrong:
         raise InvalidParameter(parameter=parameter, value=value, must=must, hint=hint)
+
+
+def check_fields(instance: object, **checks: Callable[[str, Any], Any]) -> None:
+    """Declares the checks of a frozen object's fields: each becomes what its check returns, in Python's own numbers.
+
+    `check_fields(self, epsilon=positive, times=partial(whole, least=2))`: a check takes the name and the value.
+    """
+    for name, check in checks.items():
+        object.__setattr__(instance, name, plain(check(name, getattr(instance, name))))
 
 
 def settle(instance: object, **values: object) -> None:

@@ -18,10 +18,11 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from enum import StrEnum
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tacit.errors import NoLaw, UnknownName
-from tacit.exact.checks import probability, settle, text
+from tacit.exact.checks import check_fields, probability, text
 from tacit.exact.rounding import sum_up
 from tacit.guarantees.arguments import how_many
 
@@ -129,7 +130,7 @@ class RandomData(Condition):
     gamma: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "gamma", probability("gamma", self.gamma))
+        check_fields(self, gamma=probability)
 
     def describe(self) -> str:
         return (
@@ -153,11 +154,7 @@ class Priors(Condition):
     unknown_rows: int
 
     def __post_init__(self) -> None:
-        settle(
-            self,
-            family=text("family", self.family, empty=False),
-            unknown_rows=how_many("unknown_rows", self.unknown_rows),
-        )
+        check_fields(self, family=partial(text, empty=False), unknown_rows=how_many)
 
     def describe(self) -> str:
         return (
@@ -196,8 +193,7 @@ class BoundedAdversary(Condition):
     definition: Indistinguishability = Indistinguishability.SIM
 
     def __post_init__(self) -> None:
-        settle(self, assumption=text("assumption", self.assumption, empty=False))
-        object.__setattr__(self, "advantage", probability("advantage", self.advantage))
+        check_fields(self, assumption=partial(text, empty=False), advantage=probability)
         try:
             # As the pages write it: SIM, IND, SIM-CDP.
             word = (

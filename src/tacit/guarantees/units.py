@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from tacit.errors import InvalidParameter, UnitMismatch, UnknownName
-from tacit.exact.checks import settle, text
+from tacit.exact.checks import check_fields, settle, text
 from tacit.guarantees.arguments import how_many, instance
 
 
@@ -122,7 +122,7 @@ class GroupOf(Unit):
     size: int
 
     def __post_init__(self) -> None:
-        settle(self, size=how_many("size", self.size))
+        check_fields(self, size=how_many)
         instance("of", self.of, Unit, must="be a unit", hint="such as tacit.rows()")
         if isinstance(self.of, GroupOf | Coupled):
             raise UnitMismatch(left=str(self.of), right="a simple unit", hint="group simple units only")

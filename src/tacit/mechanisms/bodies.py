@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.arrays import Floats
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import flag, members, refuse_if, settle
+from tacit.exact.checks import check_fields, flag, members, refuse_if, settle
 from tacit.exact.enclosures import Enclosure, Matrix, Reals
 from tacit.exact.integers import real_array
 from tacit.exact.rounding import Exact, exact_parameter
@@ -193,7 +193,7 @@ class Contribution(Sized):
     def __post_init__(self) -> None:
         Sized.__post_init__(self)
         _need_body(self.body)
-        settle(self, replace=flag("replace", self.replace))
+        check_fields(self, replace=flag)
 
     def rounded(self, *, spacing: Exact, dimension: int = 1, records: int = 1) -> Contribution:
         """For contributions that are rounded one by one."""

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.arrays import Floats, Integers
-from tacit.exact.checks import flag, settle
+from tacit.exact.checks import check_fields, flag
 from tacit.exact.rounding import Exact
 from tacit.mechanisms.base import confidence_level
 from tacit.mechanisms.gaussian import RoundedGaussian
@@ -60,7 +60,7 @@ class Agreement:
     _row: npt.NDArray[np.int64] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        settle(self, fixed=flag("fixed", self.fixed))
+        check_fields(self, fixed=flag)
         if not self.places or len(self.places) != len(self.sizes) or not 1 <= sum(self.sizes) <= MOST_FITTED:
             raise InvalidParameter(
                 parameter="sizes", value=sum(self.sizes), must=f"be 1 to {MOST_FITTED} counts in all, with places"
@@ -291,7 +291,7 @@ class Image:
     points: tuple[Point, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        settle(self, replaced=flag("replaced", self.replaced), absent=flag("absent", self.absent))
+        check_fields(self, replaced=flag, absent=flag)
         moves = moves_of(np.array(self.patterns, dtype=np.int64), self.replaced, self.absent)
         if moves.shape[1] != sum(self.sizes):
             raise InvalidParameter(

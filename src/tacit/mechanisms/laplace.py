@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ from tacit.accounting import events
 from tacit.accounting.events import Event
 from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import refuse_if, settle, whole
+from tacit.exact.checks import check_fields, refuse_if, settle, whole
 from tacit.exact.integers import add_exact
 from tacit.exact.rounding import Exact, exact_parameter, up
 from tacit.guarantees import Pure
@@ -342,8 +342,7 @@ class TruncatedGeometric(Mechanism):
         epsilon_parameter(self.epsilon)
         settle(self, epsilon=self.epsilon)
         need("truncated geometric", self.sensitivity, (CountSensitivity,), _GEOMETRIC_HINT)
-        settle(self, low=whole("low", self.low, least=None))
-        settle(self, high=whole("high", self.high, least=None))
+        check_fields(self, low=partial(whole, least=None), high=partial(whole, least=None))
         refuse_if(
             self.low >= self.high, "high", self.high, f"be above low = {self.low}", "the range is public"
         )

@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from statistics import NormalDist
 from typing import Any
 
@@ -21,7 +21,7 @@ from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.arrays import AnyArray, Booleans
 from tacit.exact.balls import Ball, ball, lower, precision, upper
-from tacit.exact.checks import flag, settle, whole
+from tacit.exact.checks import check_fields, flag, settle, whole
 from tacit.exact.integers import add_exact, integer_array, narrowed
 from tacit.exact.rounding import Exact, down, exact_parameter, up
 from tacit.exact.search import bisected
@@ -373,8 +373,7 @@ class OptimalSelection(PartitionSelection):
         settle(self, epsilon=self.epsilon)
         selection_delta(self.delta)
         settle(self, delta=self.delta)
-        settle(self, keys=shape_parameter("keys", self.keys), group=shape_parameter("group", self.group))
-        settle(self, replaced=flag("replaced", self.replaced))
+        check_fields(self, keys=shape_parameter, group=shape_parameter, replaced=flag)
         _ = self.distribution
 
     @property
@@ -494,9 +493,13 @@ class GaussianSelection(PartitionSelection):
         if self.epsilon is not None:
             epsilon_parameter(self.epsilon)
             settle(self, epsilon=self.epsilon)
-        settle(self, threshold=whole("threshold", self.threshold, least=1))
-        settle(self, keys=shape_parameter("keys", self.keys), group=shape_parameter("group", self.group))
-        settle(self, replaced=flag("replaced", self.replaced))
+        check_fields(
+            self,
+            threshold=partial(whole, least=1),
+            keys=shape_parameter,
+            group=shape_parameter,
+            replaced=flag,
+        )
 
     @classmethod
     def for_target(

@@ -13,14 +13,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw, NotCertified
 from tacit.exact.arrays import Floats
-from tacit.exact.checks import refuse_if, settle, whole
+from tacit.exact.checks import check_fields, refuse_if, settle, whole
 from tacit.exact.enclosures import Matrix, Reals
 from tacit.exact.integers import unmasked
 from tacit.exact.rounding import Exact, exact_parameter, up
@@ -248,7 +248,7 @@ class PolytopeNorm(ShapedMechanism):
     def __post_init__(self) -> None:
         exact_parameter("noise_scale", self.noise_scale)
         settle(self, noise_scale=self.noise_scale)
-        settle(self, times=whole("times", self.times, least=1))
+        check_fields(self, times=partial(whole, least=1))
         object.__setattr__(self, "spacing", grid_spacing(self.spacing))
         object.__setattr__(self, "points", corner_points(self.points))
         cones, volumes = facets(self.points)
@@ -399,8 +399,7 @@ class RangeNorm(ShapedMechanism):
     spacing: Exact = 1
 
     def __post_init__(self) -> None:
-        settle(self, dimension=whole("dimension", self.dimension, least=1))
-        settle(self, times=whole("times", self.times, least=1))
+        check_fields(self, dimension=partial(whole, least=1), times=partial(whole, least=1))
         exact_parameter("noise_scale", self.noise_scale)
         settle(self, noise_scale=self.noise_scale)
         object.__setattr__(self, "spacing", grid_spacing(self.spacing))

@@ -10,10 +10,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import TypeVar
 
 from tacit.errors import InvalidParameter
-from tacit.exact.checks import flag, plain, refuse_if, settle, whole
+from tacit.exact.checks import check_fields, flag, plain, refuse_if, settle, whole
 from tacit.exact.rounding import Exact, exact_parameter
 from tacit.noise import grid_spacing
 
@@ -135,7 +136,7 @@ class L2(Sensitivity):
     def __post_init__(self) -> None:
         exact = exact_sensitivity(self.value)
         object.__setattr__(self, "value", exact)
-        settle(self, square=exact_parameter("square", self.square, positive=False))
+        check_fields(self, square=partial(exact_parameter, positive=False))
         if not self.square:
             object.__setattr__(self, "square", exact**2)
         elif not exact**2 * Fraction(10**14 - 1, 10**14) <= self.square <= exact**2:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ import numpy.typing as npt
 
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
 from tacit.exact.balls import ball, lower, precision, upper
-from tacit.exact.checks import refuse_if, settle, whole
+from tacit.exact.checks import check_fields, refuse_if, settle, whole
 from tacit.exact.enclosures import Reals
 from tacit.exact.integers import add_exact, integer_array
 from tacit.exact.rounding import Exact, exact_parameter, up
@@ -471,7 +472,7 @@ class SmoothStudent(SmoothMechanism):
     spacing: Exact = 1
 
     def __post_init__(self) -> None:
-        settle(self, degrees=whole("degrees", self.degrees, least=1))
+        check_fields(self, degrees=partial(whole, least=1))
         self._check()
 
     @classmethod

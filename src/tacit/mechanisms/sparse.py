@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, ClassVar, Literal, TypedDict, Unpack
 
 import numpy as np
@@ -20,7 +20,7 @@ from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter, NotCertified, TooManyCells
 from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.balls import Ball, ball, precision, upper
-from tacit.exact.checks import refuse_if, settle, whole
+from tacit.exact.checks import check_fields, refuse_if, whole
 from tacit.exact.integers import add_exact, integer_array, narrowed
 from tacit.exact.rounding import Exact, exact_parameter, up
 from tacit.exact.search import bisected
@@ -209,7 +209,7 @@ class SparseHistogram(Mechanism):
                 )
             object.__setattr__(self, "impossible", self.impossible.listed(self.domain))
             self.impossible.within_reach(self.domain)
-        settle(self, threshold=whole("threshold", self.threshold, least=None))
+        check_fields(self, threshold=partial(whole, least=None))
         if self.cells < 1:
             raise InvalidParameter(
                 parameter="impossible",

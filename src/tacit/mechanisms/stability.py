@@ -21,7 +21,7 @@ from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.arrays import AnyArray
 from tacit.exact.balls import Ball, upper
-from tacit.exact.checks import refuse_if, settle, whole
+from tacit.exact.checks import check_fields, refuse_if, settle, whole
 from tacit.exact.integers import add_exact, integer_array, narrowed
 from tacit.exact.rounding import Exact, exact_parameter, up
 from tacit.exact.search import bisected
@@ -50,8 +50,7 @@ class KeysOfAUnit:
     total: int | None = None
 
     def __post_init__(self) -> None:
-        settle(self, keys=whole("keys", self.keys, least=1))
-        settle(self, each=whole("each", self.each, least=1))
+        check_fields(self, keys=partial(whole, least=1), each=partial(whole, least=1))
         most = self.keys * self.each
         total = most if self.total is None else whole("total", self.total, least=1)
         object.__setattr__(self, "total", min(total, most))

@@ -11,13 +11,14 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.arrays import Floats
-from tacit.exact.checks import flag, members, refuse_if, settle, whole
+from tacit.exact.checks import check_fields, flag, members, refuse_if, settle, whole
 from tacit.exact.enclosures import Enclosure, Matrix, Reals, root, total
 from tacit.exact.rounding import Exact, exact_parameter
 from tacit.noise.grid import ContinuousDistribution, Draws, Needs, coordinate_of, unknown
@@ -131,8 +132,7 @@ class FormulaBody(Body):
     declared_mean: Sequence[Exact] | None = None
 
     def __post_init__(self) -> None:
-        settle(self, coordinates=whole("coordinates", self.coordinates, least=1))
-        settle(self, is_symmetric=flag("is_symmetric", self.is_symmetric))
+        check_fields(self, coordinates=partial(whole, least=1), is_symmetric=flag)
         if self.declared_mean is not None:
             settle(self, declared_mean=_row("declared_mean", self.declared_mean, self.coordinates))
         if self.declared_covariance is not None:
@@ -292,7 +292,7 @@ class _Round(ContinuousDistribution):
     radius: Exact = 1
 
     def __post_init__(self) -> None:
-        settle(self, coordinates=whole("coordinates", self.coordinates, least=1))
+        check_fields(self, coordinates=partial(whole, least=1))
         exact_parameter("radius", self.radius)
         settle(self, radius=self.radius)
 

@@ -10,13 +10,14 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.balls import Ball, ball
-from tacit.exact.checks import settle, whole
+from tacit.exact.checks import check_fields, settle, whole
 from tacit.exact.enclosures import Reals, total
 from tacit.exact.rounding import Exact, exact_parameter
 from tacit.noise.grid import (
@@ -233,7 +234,7 @@ class SampledBody:
     failure_probability: float = 0.0
 
     def __post_init__(self) -> None:
-        settle(self, coordinates=whole("coordinates", self.coordinates, least=1))
+        check_fields(self, coordinates=partial(whole, least=1))
         for name in ("absolute_error", "marginal_density_bound", "reach"):
             exact_parameter(name, getattr(self, name))
             settle(self, **{name: getattr(self, name)})

@@ -34,7 +34,7 @@ from tacit.curator.treatments import Applied, NoisyParts, Treatment, cells_of, g
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.arrays import Words
 from tacit.exact.canonical import canonical, sha256
-from tacit.exact.checks import non_negative, refuse_if, whole
+from tacit.exact.checks import check_fields, non_negative, refuse_if, whole
 from tacit.guarantees import Bound, BoundedAdversary, Guarantee, Neighbours, Pure, Unit
 from tacit.noise.source import Source, default_source
 from tacit.parties.aggregator import SecureSum, Wire, run_in_process
@@ -118,8 +118,7 @@ class Joint:
         )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "most_rows", whole("most_rows", self.most_rows))
-        object.__setattr__(self, "graph_delta", non_negative("graph_delta", self.graph_delta))
+        check_fields(self, most_rows=whole, graph_delta=non_negative)
         object.__setattr__(self, "_plan", self.summed(self.price.bound(), remaining=self.sizes.holders))
 
     # --- plans ------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,17 @@ import numpy.typing as npt
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import flag, is_number, members, plain, positive, refuse_if, settle, whole
+from tacit.exact.checks import (
+    check_fields,
+    flag,
+    is_number,
+    members,
+    plain,
+    positive,
+    refuse_if,
+    settle,
+    whole,
+)
 from tacit.exact.rounding import Exact, exact_parameter, up
 from tacit.guarantees import Approximate, Pure
 from tacit.guarantees.conditions import (
@@ -191,7 +202,7 @@ class ChangesBySmoothness(_Changes):
         settle(self, smooth_gamma=self.smooth_gamma)
         gamma_parameter(self._gamma)
         independent(self.independent)
-        settle(self, independent=flag("independent", self.independent))
+        check_fields(self, independent=flag)
         self.noise  # noqa: B018  (refused here if epsilon and beta do not fit)
 
     @property
@@ -252,7 +263,7 @@ class ChangesByQuantile(_Changes):
     def __post_init__(self) -> None:
         self._check_pairs()
         object.__setattr__(self, "levels", _levels(self.levels))
-        settle(self, slack=whole("slack", self.slack, least=1))
+        check_fields(self, slack=partial(whole, least=1))
         epsilon_parameter(self.choice_epsilon, "choice_epsilon")
         epsilon_parameter(self.release_epsilon, "release_epsilon")
         settle(self, choice_epsilon=self.choice_epsilon, release_epsilon=self.release_epsilon)
@@ -263,7 +274,7 @@ class ChangesByQuantile(_Changes):
                 hint="ChangesByQuantile.for_target(...) finds it",
             )  # fmt: skip
         independent(self.independent)
-        settle(self, independent=flag("independent", self.independent))
+        check_fields(self, independent=flag)
 
     @classmethod
     def for_target(
@@ -473,7 +484,7 @@ class SampledSensitivity(RandomMechanism):
         settle(self, epsilon=self.epsilon)
         object.__setattr__(self, "spacing", grid_spacing(self.spacing))
         independent(self.independent)
-        settle(self, independent=flag("independent", self.independent))
+        check_fields(self, independent=flag)
 
     @classmethod
     def for_gamma(

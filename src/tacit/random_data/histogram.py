@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray
-from tacit.exact.checks import flag, members, refuse_if, settle, whole
+from tacit.exact.checks import check_fields, flag, members, refuse_if, settle, whole
 from tacit.exact.integers import add_exact, integer_array
 from tacit.exact.rounding import Exact, up
 from tacit.exact.search import bisected
@@ -210,10 +210,10 @@ class RandomHistogram(RandomMechanism):
         epsilon_parameter(self.epsilon)
         gamma_parameter(self.gamma)
         settle(self, epsilon=self.epsilon, gamma=self.gamma)
-        settle(self, small_cells=flag("small_cells", self.small_cells), sharp=flag("sharp", self.sharp))
+        check_fields(self, small_cells=flag, sharp=flag)
         object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
         independent(self.independent)
-        settle(self, independent=flag("independent", self.independent))
+        check_fields(self, independent=flag)
 
     @property
     def _bound(self) -> Pure:
@@ -356,7 +356,7 @@ class RandomProportion(RandomMechanism):
         settle(self, epsilon=self.epsilon, gamma=self.gamma)
         object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
         independent(self.independent)
-        settle(self, independent=flag("independent", self.independent))
+        check_fields(self, independent=flag)
 
     @property
     def _bound(self) -> Pure:
@@ -477,7 +477,7 @@ class ChosenBins(RandomMechanism):
             self, choice_epsilon=self.choice_epsilon, release_epsilon=self.release_epsilon, gamma=self.gamma
         )
         independent(self.independent)
-        settle(self, independent=flag("independent", self.independent))
+        check_fields(self, independent=flag)
 
     @property
     def _bound(self) -> Pure:

@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import flag, refuse_if, settle, whole
+from tacit.exact.checks import check_fields, flag, refuse_if, settle, whole
 from tacit.exact.integers import add_exact, integer_array
 from tacit.exact.rounding import Exact, up
 from tacit.guarantees import Pure
@@ -71,7 +72,7 @@ class PredictiveHistogram(RandomMechanism):
 
     def __post_init__(self) -> None:
         settle(self, rows=rows_parameter(self.rows), cells=whole("cells", self.cells, least=2))
-        settle(self, least=whole("least", self.least, least=1))
+        check_fields(self, least=partial(whole, least=1))
         epsilon_parameter(self.epsilon)
         settle(self, epsilon=self.epsilon)
         if self._gamma >= 1:
@@ -80,7 +81,7 @@ class PredictiveHistogram(RandomMechanism):
                 hint="2 gamma = 2 cells least/(rows + 1) must be below 1",
             )  # fmt: skip
         independent(self.independent)
-        settle(self, independent=flag("independent", self.independent))
+        check_fields(self, independent=flag)
 
     @classmethod
     def for_gamma(cls, *, rows: int, cells: int, epsilon: Exact, gamma: Exact) -> PredictiveHistogram:

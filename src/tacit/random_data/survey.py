@@ -13,12 +13,13 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
-from tacit.exact.checks import probability, refuse_if, settle, whole
+from tacit.exact.checks import check_fields, probability, refuse_if, settle, whole
 from tacit.exact.integers import add_exact, integer_array
 from tacit.exact.rounding import Exact, Interval, exact_parameter
 from tacit.guarantees import Neighbours
@@ -203,7 +204,7 @@ class Overlap:
 
     def __post_init__(self) -> None:
         settle(self, rows=rows_parameter(self.rows), attacker_rows=whole("attacker_rows", self.attacker_rows))
-        settle(self, least_overlap=whole("least_overlap", self.least_overlap, least=0))
+        check_fields(self, least_overlap=partial(whole, least=0))
         if self.least_overlap >= min(self.rows, self.attacker_rows):
             raise InvalidParameter(
                 parameter="least_overlap", value=self.least_overlap, must="be below rows and attacker_rows",
@@ -331,7 +332,7 @@ class OverlapHistogram:
     gamma: Exact
 
     def __post_init__(self) -> None:
-        settle(self, cells=whole("cells", self.cells, least=2))
+        check_fields(self, cells=partial(whole, least=2))
         epsilon_parameter(self.epsilon)
         gamma_parameter(self.gamma)
         settle(self, epsilon=self.epsilon, gamma=self.gamma)

@@ -7,10 +7,11 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar
 
 from tacit.errors import EmptyComposition, InvalidParameter
-from tacit.exact.checks import settle
+from tacit.exact.checks import check_fields, settle
 from tacit.guarantees import Concentrated, GaussianDP, Profile, Pure, convert
 from tacit.guarantees.arguments import how_many, listed
 from tacit.guarantees.running_sum import PURE, summed
@@ -135,7 +136,7 @@ class ComposedEvent(Event):
     depth: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        settle(self, events=listed("events", self.events, must="be a list of events"))
+        check_fields(self, events=partial(listed, must="be a list of events"))
         if not self.events:
             raise EmptyComposition(what="the composed event")
         for event in self.events:

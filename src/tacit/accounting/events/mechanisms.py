@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import accumulate, pairwise
 from typing import Any, ClassVar
 
 from tacit.accounting.events.base import ComposedEvent, Event, RepeatedEvent, SimpleEvent, both_orders
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import non_negative, positive, probability, settle
+from tacit.exact.checks import check_fields, non_negative, positive, probability, settle
 from tacit.exact.rounding import down, up
 from tacit.guarantees.arguments import how_many, listed
 from tacit.guarantees.units import Neighbours
@@ -69,7 +69,7 @@ class GaussianEvent(SimpleEvent):
     noise_multiplier: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "noise_multiplier", positive("noise_multiplier", self.noise_multiplier))
+        check_fields(self, noise_multiplier=positive)
 
     @property
     def mu(self) -> float:
@@ -103,7 +103,7 @@ class _WithEpsilon(SimpleEvent):
     epsilon: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
+        check_fields(self, epsilon=positive)
 
     def pure(self) -> float:
         """Its epsilon."""
@@ -132,7 +132,7 @@ class DiscreteLaplaceEvent(_WithEpsilon):
 
     def __post_init__(self) -> None:
         _WithEpsilon.__post_init__(self)
-        settle(self, sensitivity=how_many("sensitivity", self.sensitivity))
+        check_fields(self, sensitivity=how_many)
 
     def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair]:
         """Two discrete Laplace laws; the rate is rounded up, against us."""
@@ -160,12 +160,7 @@ class TruncatedDiscreteLaplaceEvent(SimpleEvent):
     sensitivity: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
-        settle(
-            self,
-            sensitivity=how_many("sensitivity", self.sensitivity),
-            largest_noise=how_many("largest_noise", self.largest_noise),
-        )
+        check_fields(self, epsilon=positive, sensitivity=how_many, largest_noise=how_many)
         _ = self._pair
 
     @property
@@ -193,8 +188,7 @@ class DiscreteGaussianEvent(SimpleEvent):
     sensitivity: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "noise_multiplier", positive("noise_multiplier", self.noise_multiplier))
-        settle(self, sensitivity=how_many("sensitivity", self.sensitivity))
+        check_fields(self, noise_multiplier=positive, sensitivity=how_many)
 
     @property
     def rho(self) -> float:
@@ -259,7 +253,7 @@ class DiscreteGaussianVectorEvent(SimpleEvent):
     coordinates: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "noise_std", positive("noise_std", self.noise_std))
+        check_fields(self, noise_std=positive)
         square = how_many("squared_sensitivity", self.squared_sensitivity)
         # No more coordinates can move than there are units of the square.
         settle(
@@ -315,8 +309,7 @@ class SkellamEvent(SimpleEvent):
     sensitivity: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "noise_variance", positive("noise_variance", self.noise_variance))
-        settle(self, sensitivity=how_many("sensitivity", self.sensitivity))
+        check_fields(self, noise_variance=positive, sensitivity=how_many)
 
     def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair]:
         """Its own summed probabilities."""
@@ -333,7 +326,7 @@ class StaircaseEvent(_WithEpsilon):
 
     def __post_init__(self) -> None:
         _WithEpsilon.__post_init__(self)
-        object.__setattr__(self, "gamma", probability("gamma", self.gamma))
+        check_fields(self, gamma=probability)
 
     def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair]:
         """Losses -epsilon, 0 and epsilon."""
@@ -374,7 +367,7 @@ class RandomizedResponseEvent(_WithEpsilon):
 
     def __post_init__(self) -> None:
         _WithEpsilon.__post_init__(self)
-        settle(self, categories=how_many("categories", self.categories, least=2))
+        check_fields(self, categories=partial(how_many, least=2))
 
     def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair]:
         """A respondent's answer is exchanged; leaving one out is a change of another kind."""
@@ -405,8 +398,7 @@ class ApproximateEvent(SimpleEvent):
     delta: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", non_negative("epsilon", self.epsilon))
-        object.__setattr__(self, "delta", probability("delta", self.delta, below_one=True))
+        check_fields(self, epsilon=non_negative, delta=partial(probability, below_one=True))
 
     def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair] | None:
         """The worst pair of Kairouz, Oh and Viswanath."""
@@ -432,7 +424,7 @@ class ConcentratedEvent(SimpleEvent):
     rho: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rho", positive("rho", self.rho))
+        check_fields(self, rho=positive)
 
     def concentrated(self) -> float:
         """Its rho."""
@@ -457,7 +449,7 @@ class TabulatedEvent(SimpleEvent):
     _pair: FinitePair = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        settle(self, p=listed("p", self.p), q=listed("q", self.q))
+        check_fields(self, p=listed, q=listed)
         object.__setattr__(self, "_pair", FinitePair(p=self.p, q=self.q))
 
     def pure(self) -> float | None:

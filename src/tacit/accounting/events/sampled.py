@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import ClassVar
 
 from tacit.accounting.events.base import (
@@ -18,7 +19,7 @@ from tacit.accounting.events.base import (
 )
 from tacit.accounting.events.mechanisms import GaussianEvent, RandomizedResponseEvent
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
-from tacit.exact.checks import positive, probability, settle, whole
+from tacit.exact.checks import check_fields, positive, probability, whole
 from tacit.guarantees.arguments import how_many, listed
 from tacit.guarantees.units import Neighbours
 from tacit.pld import (
@@ -60,7 +61,7 @@ class PoissonSampledEvent(SimpleEvent):
         if isinstance(self.event, SimpleEvent):
             _sampled(self.event)
         nested(self.event)
-        object.__setattr__(self, "sampling_rate", probability("sampling_rate", self.sampling_rate))
+        check_fields(self, sampling_rate=probability)
 
     @property
     def depth(self) -> int:
@@ -118,7 +119,7 @@ class SampledWithoutReplacementEvent(SimpleEvent):
 
     def __post_init__(self) -> None:
         _sampled(self.event)
-        object.__setattr__(self, "sampling_rate", probability("sampling_rate", self.sampling_rate))
+        check_fields(self, sampling_rate=probability)
 
     def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair] | None:
         """delta'(e) = q delta(ln(1 + (e^e - 1)/q)), for replacements."""
@@ -172,11 +173,13 @@ class BalancedResponseEvent(SimpleEvent):
     shared: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
-        settle(
-            self, outcomes=how_many("outcomes", self.outcomes, least=2),
-            supporting=how_many("supporting", self.supporting), shared=whole("shared", self.shared, least=0),
-        )  # fmt: skip
+        check_fields(
+            self,
+            epsilon=positive,
+            outcomes=partial(how_many, least=2),
+            supporting=how_many,
+            shared=partial(whole, least=0),
+        )
         if not (self.shared < self.supporting and 2 * self.supporting - self.shared <= self.outcomes):
             raise InvalidParameter(
                 parameter="shared", value=self.shared,
@@ -216,7 +219,7 @@ class ShuffledEvent(SimpleEvent):
     def __post_init__(self) -> None:
         if not isinstance(self.event, Event):
             raise InvalidParameter(parameter="event", value=type(self.event).__name__, must="be an event")
-        settle(self, people=how_many("people", self.people))
+        check_fields(self, people=how_many)
         nested(self.event)
         parts = [simple for simple, _ in flatten(self.event)]
         if any(
@@ -291,7 +294,7 @@ class MixedEvent(SimpleEvent):
     weights: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        settle(self, events=listed("events", self.events, must="be a list of events"))
+        check_fields(self, events=partial(listed, must="be a list of events"))
         if not self.events:
             raise EmptyComposition(what="the mixture")
         for event in self.events:

@@ -6,12 +6,13 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 from tacit.coupled.noiseless.row_laws import RowLaw, bernoulli, laplace, normal, table, uniform
 from tacit.errors import InvalidInput, InvalidParameter, NoLaw, Refused, UnknownName
-from tacit.exact.checks import non_negative, probability, refuse_if, text, whole
+from tacit.exact.checks import check_fields, non_negative, probability, refuse_if, text, whole
 from tacit.exact.search import bisected
 from tacit.guarantees.arguments import listed
 from tacit.guarantees.bounds import Approximate, Bound, Pure
@@ -47,16 +48,16 @@ class ExactAnswer:
     def __post_init__(self) -> None:
         for name in ("statistic", "theorem", "simulator", "family"):
             object.__setattr__(self, name, text(name, getattr(self, name), empty=False))
-        object.__setattr__(self, "epsilon", non_negative("epsilon", self.epsilon))
+        check_fields(self, epsilon=non_negative)
         if self.epsilon_pair is not None:
             object.__setattr__(self, "epsilon_pair", non_negative("epsilon_pair", self.epsilon_pair))
-        object.__setattr__(self, "delta", probability("delta", self.delta, below_one=True))
+        check_fields(self, delta=partial(probability, below_one=True))
         said = tuple(text("assumptions", a, empty=False) for a in listed("assumptions", self.assumptions))
         refuse_if(not said, "assumptions", "none", "be named: without one no exact answer is private")
         object.__setattr__(self, "assumptions", said)
         if self.rows is not None:
             object.__setattr__(self, "rows", whole("rows", self.rows))
-        object.__setattr__(self, "unknown_rows", whole("unknown_rows", self.unknown_rows))
+        check_fields(self, unknown_rows=whole)
         if self.rows is not None and self.unknown_rows > self.rows:
             raise InvalidParameter(
                 parameter="unknown_rows", value=self.unknown_rows, must=f"be at most the {self.rows} rows"

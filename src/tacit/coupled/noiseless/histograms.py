@@ -24,7 +24,7 @@ from tacit.coupled.noiseless.row_laws import as_typed
 from tacit.coupled.noiseless.sums import ALONE
 from tacit.errors import InvalidParameter, NoLaw, NotCertified, UnknownName
 from tacit.exact.balls import Ball, ball, positive_ball, precision, upper, working_precision
-from tacit.exact.checks import non_negative, positive, probability, refuse_if, whole
+from tacit.exact.checks import check_fields, non_negative, positive, probability, refuse_if, whole
 from tacit.exact.rounding import Interval, down, product, up
 from tacit.exact.search import bisected
 from tacit.guarantees.bounds import Approximate
@@ -364,9 +364,9 @@ class FixedSize:
     size_epsilon: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rows", whole("rows", self.rows, least=2))
-        object.__setattr__(self, "discards", whole("discards", self.discards, least=2))
-        object.__setattr__(self, "size_epsilon", positive("size_epsilon", self.size_epsilon))
+        check_fields(
+            self, rows=partial(whole, least=2), discards=partial(whole, least=2), size_epsilon=positive
+        )
         if self.discards % 2 or self.discards + 2 > self.rows:
             raise InvalidParameter(
                 parameter="discards", value=self.discards, must="be even, and leave at least two rows"

@@ -13,13 +13,13 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 from tacit.coupled.numbers import as_distribution, as_probability
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.balls import Ball, ball, precision, scaled_floor
-from tacit.exact.checks import is_number, plain, refuse_if, text
+from tacit.exact.checks import check_fields, is_number, plain, refuse_if, text
 from tacit.exact.rounding import exact_parameter
 
 DIGITS = 128
@@ -63,9 +63,12 @@ class RowLaw:
     rounding: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "name", text("name", self.name, empty=False))
-        object.__setattr__(self, "low", exact_parameter("low", self.low, positive=False))
-        object.__setattr__(self, "step", exact_parameter("step", self.step))
+        check_fields(
+            self,
+            name=partial(text, empty=False),
+            low=partial(exact_parameter, positive=False),
+            step=exact_parameter,
+        )
         if not isinstance(self.weights, tuple) or not self.weights:
             raise InvalidParameter(parameter="weights", value=type(self.weights).__name__, must="be a tuple")
         found = as_distribution("rows", dict(enumerate(self.weights)))

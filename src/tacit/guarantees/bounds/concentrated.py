@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import non_negative
+from tacit.exact.checks import check_fields, non_negative
 from tacit.exact.search import bisected
 from tacit.guarantees.arguments import Numbers
 from tacit.guarantees.bounds.base import Bound
@@ -32,7 +32,7 @@ class Concentrated(Bound):
     rho: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rho", non_negative("rho", self.rho))
+        check_fields(self, rho=non_negative)
 
     def delta(self, epsilon: Numbers) -> Numbers:  # type: ignore[override]
         """The smallest delta at this epsilon."""

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import non_negative
+from tacit.exact.checks import check_fields, non_negative
 from tacit.guarantees.arguments import Numbers
 from tacit.guarantees.bounds.base import Bound, solve_epsilon
 
@@ -29,7 +29,7 @@ class GaussianDP(Bound):
     mu: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mu", non_negative("mu", self.mu))
+        check_fields(self, mu=non_negative)
 
     def delta(self, epsilon: Numbers) -> Numbers:  # type: ignore[override]
         """The smallest delta at this epsilon."""

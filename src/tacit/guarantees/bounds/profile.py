@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
 from tacit.exact.balls import ball, lower, upper
-from tacit.exact.checks import positive, probability
+from tacit.exact.checks import check_fields, positive, probability
 from tacit.exact.rounding import Interval
 from tacit.guarantees.arguments import Numbers, how_many, instance, listed, real
 from tacit.guarantees.bounds.approximate import Approximate
@@ -40,7 +40,7 @@ class Profile(Bound):
     directions: Directions
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "directions", listed("directions", self.directions))
+        check_fields(self, directions=listed)
         if len(self.directions) not in (1, 2) or not all(map(composer().is_curve, self.directions)):
             raise InvalidParameter(
                 parameter="directions",

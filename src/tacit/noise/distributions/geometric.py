@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import flint
 import numpy as np
@@ -20,7 +20,7 @@ import numpy as np
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray
 from tacit.exact.balls import Ball, ball, precision
-from tacit.exact.checks import settle, whole
+from tacit.exact.checks import check_fields, settle, whole
 from tacit.exact.rounding import Exact, exact_parameter
 from tacit.noise.distributions.base import BlockSampler, DiscreteDistribution, exponential_settle, quick_table
 from tacit.noise.distributions.finite import uniform_draws
@@ -251,7 +251,7 @@ class DiscreteStaircase(DiscreteDistribution):
     def __post_init__(self) -> None:
         exact_parameter("epsilon", self.epsilon)
         settle(self, epsilon=self.epsilon)
-        settle(self, sensitivity=whole("sensitivity", self.sensitivity, least=1))
+        check_fields(self, sensitivity=partial(whole, least=1))
         if self.gamma is not None and not 0 < exact_parameter("gamma", self.gamma) <= 1:
             raise InvalidParameter(parameter="gamma", value=self.gamma, must="lie in (0, 1]")
         settle(self, gamma=self.gamma)
