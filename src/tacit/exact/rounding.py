@@ -50,6 +50,12 @@ def exact_parameter(name: str, value: object, *, positive: bool = True, any_size
     return exact
 
 
+def exact_value(name: str, value: object) -> Any:
+    """The number as it was given, if `exact_parameter` takes it: a field keeps what was typed."""
+    exact_parameter(name, value)
+    return plain(value)
+
+
 _LARGEST = 1.7976931348623157e308
 
 

@@ -18,9 +18,9 @@ from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import flag, refuse_if, settle, whole
+from tacit.exact.checks import check_fields, flag, refuse_if, settle, whole
 from tacit.exact.integers import add_exact, integer_array
-from tacit.exact.rounding import Exact, exact_parameter, up
+from tacit.exact.rounding import Exact, exact_parameter, exact_value, up
 from tacit.guarantees import GaussianDP, Pure
 from tacit.mechanisms.base import Mechanism, confidence_level, epsilon_parameter, float_noise_std, shown
 from tacit.mechanisms.gaussian import RoundedGaussian
@@ -205,8 +205,7 @@ class CumulativeTree(Cumulative):
     def __post_init__(self) -> None:
         settle(self, bins=checked_bins(self.bins))
         settle(self, total_is_public=flag("total_is_public", self.total_is_public))
-        exact_parameter("l1", self.l1)
-        settle(self, l1=self.l1)
+        check_fields(self, l1=exact_value)
         epsilon_parameter(self.epsilon)
         settle(self, epsilon=self.epsilon)
 
@@ -422,8 +421,7 @@ class CumulativeGaussian(Cumulative):
     def __post_init__(self) -> None:
         settle(self, bins=checked_bins(self.bins))
         settle(self, total_is_public=flag("total_is_public", self.total_is_public))
-        exact_parameter("l2_squared", self.l2_squared)
-        settle(self, l2_squared=self.l2_squared)
+        check_fields(self, l2_squared=exact_value)
         settle(self, noise_std=float_noise_std(self.noise_std))
         settle(self, bits=whole("bits", self.bits, least=LEAST_BITS))
         refuse_if(self.bits > MOST_BITS, "bits", self.bits, f"be at most {MOST_BITS}")

@@ -14,9 +14,9 @@ import numpy.typing as npt
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.arrays import Floats
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import settle
+from tacit.exact.checks import check_fields
 from tacit.exact.integers import add_exact, integer_array
-from tacit.exact.rounding import Exact, exact_parameter, up
+from tacit.exact.rounding import Exact, exact_parameter, exact_value, up
 from tacit.exact.search import bisected
 from tacit.guarantees import Approximate, Bound, Pure
 from tacit.mechanisms.base import (
@@ -225,8 +225,7 @@ class KNorm(Radial):
 
     def __post_init__(self) -> None:
         need("K-norm", self.sensitivity, (Gauge,), "it is sized by the gauge of a body: Gauge(value, body)")
-        exact_parameter("noise_scale", self.noise_scale)
-        settle(self, noise_scale=self.noise_scale)
+        check_fields(self, noise_scale=exact_value)
         object.__setattr__(self, "spacing", grid_spacing(self.spacing))
         body = self.sensitivity.body
         if isinstance(body, Body) and not body.symmetric:
@@ -303,8 +302,7 @@ class KNormDifference(ShapedMechanism):
 
     def __post_init__(self) -> None:
         need("K-norm difference", self.sensitivity, (Contribution, HullGauge), _DIFFERENCE_HINT)
-        exact_parameter("noise_scale", self.noise_scale)
-        settle(self, noise_scale=self.noise_scale)
+        check_fields(self, noise_scale=exact_value)
         object.__setattr__(self, "spacing", grid_spacing(self.spacing))
         if not isinstance(self.sensitivity.body, Body):
             raise InvalidParameter(
@@ -434,8 +432,7 @@ class Gamma(Radial):
 
     def __post_init__(self) -> None:
         need("Gamma", self.sensitivity, (L2, Mahalanobis), "it is sized by a Euclidean norm")
-        exact_parameter("noise_scale", self.noise_scale)
-        settle(self, noise_scale=self.noise_scale)
+        check_fields(self, noise_scale=exact_value)
         object.__setattr__(self, "spacing", grid_spacing(self.spacing))
         object.__setattr__(self, "dimension", euclidean_dimension(self.sensitivity, self.dimension))
 

@@ -18,7 +18,7 @@ from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import check_fields, refuse_if, settle, whole
 from tacit.exact.integers import add_exact
-from tacit.exact.rounding import Exact, exact_parameter, up
+from tacit.exact.rounding import Exact, exact_parameter, exact_value, up
 from tacit.guarantees import Pure
 from tacit.mechanisms.base import (
     AdditiveMechanism,
@@ -70,8 +70,7 @@ class Laplace(AdditiveMechanism, CellNoise):
 
     def __post_init__(self) -> None:
         need("Laplace", self.sensitivity, (L1,), _HINT)
-        exact_parameter("noise_scale", self.noise_scale)
-        settle(self, noise_scale=self.noise_scale)
+        check_fields(self, noise_scale=exact_value)
         object.__setattr__(self, "spacing", grid_spacing(self.spacing))
         self.sensitivity.steps(self.step)
 

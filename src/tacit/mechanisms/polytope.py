@@ -20,10 +20,10 @@ import numpy as np
 
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw, NotCertified
 from tacit.exact.arrays import Floats
-from tacit.exact.checks import check_fields, refuse_if, settle, whole
+from tacit.exact.checks import check_fields, refuse_if, whole
 from tacit.exact.enclosures import Matrix, Reals
 from tacit.exact.integers import unmasked
-from tacit.exact.rounding import Exact, exact_parameter, up
+from tacit.exact.rounding import Exact, exact_parameter, exact_value, up
 from tacit.exact.search import bisected
 from tacit.guarantees import Pure
 from tacit.mechanisms.base import confidence_level, epsilon_parameter, shown
@@ -246,9 +246,7 @@ class PolytopeNorm(ShapedMechanism):
     volumes: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        exact_parameter("noise_scale", self.noise_scale)
-        settle(self, noise_scale=self.noise_scale)
-        check_fields(self, times=partial(whole, least=1))
+        check_fields(self, noise_scale=exact_value, times=partial(whole, least=1))
         object.__setattr__(self, "spacing", grid_spacing(self.spacing))
         object.__setattr__(self, "points", corner_points(self.points))
         cones, volumes = facets(self.points)
@@ -399,9 +397,9 @@ class RangeNorm(ShapedMechanism):
     spacing: Exact = 1
 
     def __post_init__(self) -> None:
-        check_fields(self, dimension=partial(whole, least=1), times=partial(whole, least=1))
-        exact_parameter("noise_scale", self.noise_scale)
-        settle(self, noise_scale=self.noise_scale)
+        check_fields(
+            self, dimension=partial(whole, least=1), times=partial(whole, least=1), noise_scale=exact_value
+        )
         object.__setattr__(self, "spacing", grid_spacing(self.spacing))
 
     @classmethod

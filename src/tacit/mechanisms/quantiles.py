@@ -17,9 +17,9 @@ from tacit.accounting.events import Event
 from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.balls import Ball, ball, upper
-from tacit.exact.checks import refuse_if, settle, whole
+from tacit.exact.checks import check_fields, refuse_if, settle, whole
 from tacit.exact.integers import integer_array, real_array
-from tacit.exact.rounding import Exact, exact_parameter, up
+from tacit.exact.rounding import Exact, exact_parameter, exact_value, up
 from tacit.guarantees import Pure
 from tacit.mechanisms.base import Mechanism, confidence_level, epsilon_parameter, shown
 from tacit.mechanisms.cumulative import Cumulated, checked_bins
@@ -159,8 +159,7 @@ class QuantileSelection(Mechanism):
         settle(self, bins=checked_bins(self.bins))
         epsilon_parameter(self.epsilon)
         settle(self, epsilon=self.epsilon)
-        exact_parameter("rank_sensitivity", self.rank_sensitivity)
-        settle(self, rank_sensitivity=self.rank_sensitivity)
+        check_fields(self, rank_sensitivity=exact_value)
         confidence_level(self.confidence)
         settle(self, confidence=self.confidence)
         share = exact_parameter("share", self.share, positive=False)

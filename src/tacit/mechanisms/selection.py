@@ -15,8 +15,8 @@ from tacit.accounting import events
 from tacit.accounting.events import Event
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
 from tacit.exact.balls import Ball, ball, precision, upper
-from tacit.exact.checks import members, plain, refuse_if, settle, whole
-from tacit.exact.rounding import Exact, exact_parameter, up
+from tacit.exact.checks import check_fields, members, plain, refuse_if, settle, whole
+from tacit.exact.rounding import Exact, exact_parameter, exact_value, up
 from tacit.exact.search import bisected
 from tacit.guarantees import Pure
 from tacit.mechanisms.base import (
@@ -427,8 +427,7 @@ class IntervalExponential(Mechanism):
             (L1,),
             "it is sized by the distance that the value moves",
         )
-        exact_parameter("noise_scale", self.noise_scale)
-        settle(self, noise_scale=self.noise_scale)
+        check_fields(self, noise_scale=exact_value)
         step = grid_spacing(self.spacing)
         object.__setattr__(self, "spacing", step)
         for name in ("low", "high"):

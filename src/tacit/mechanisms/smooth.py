@@ -21,7 +21,7 @@ from tacit.exact.balls import ball, lower, precision, upper
 from tacit.exact.checks import check_fields, refuse_if, settle, whole
 from tacit.exact.enclosures import Reals
 from tacit.exact.integers import add_exact, integer_array
-from tacit.exact.rounding import Exact, exact_parameter, up
+from tacit.exact.rounding import Exact, exact_parameter, exact_value, up
 from tacit.guarantees import Approximate, Pure
 from tacit.mechanisms.base import Mechanism, Released, confidence_level, epsilon_parameter, one_value, shown
 from tacit.mechanisms.gaussian import delta_parameter, greatest
@@ -288,10 +288,7 @@ class SmoothMechanism(Mechanism):
         raise NotImplementedError
 
     def _check(self) -> None:
-        exact_parameter("noise_multiplier", self.noise_multiplier)
-        settle(self, noise_multiplier=self.noise_multiplier)
-        exact_parameter("beta", self.beta)
-        settle(self, beta=self.beta)
+        check_fields(self, noise_multiplier=exact_value, beta=exact_value)
         object.__setattr__(self, "spacing", grid_spacing(self.spacing))
 
     def _noise_scale(self, smooth: SmoothBound) -> Fraction:

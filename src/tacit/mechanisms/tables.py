@@ -20,9 +20,9 @@ import numpy.typing as npt
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray, Floats
-from tacit.exact.checks import flag, members, refuse_if, settle, whole
+from tacit.exact.checks import check_fields, flag, members, refuse_if, settle, whole
 from tacit.exact.integers import integer_array
-from tacit.exact.rounding import Exact, exact_parameter
+from tacit.exact.rounding import Exact, exact_parameter, exact_value
 from tacit.guarantees import Bound
 from tacit.mechanisms.base import confidence_level, epsilon_parameter, rho_of_epsilon
 from tacit.mechanisms.bodies import Gauge
@@ -162,8 +162,7 @@ class ShapedTables(WholeTables):
 
     def __post_init__(self) -> None:
         settle(self, sizes=_sizes(self.sizes), times=whole("times", self.times))
-        exact_parameter("noise_scale", self.noise_scale)
-        settle(self, noise_scale=self.noise_scale)
+        check_fields(self, noise_scale=exact_value)
         for name in ("replaced", "complete", "fixed"):
             settle(self, **{name: flag(name, getattr(self, name))})
         if self.fixed and not (self.complete and self.replaced):

@@ -20,7 +20,7 @@ from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import check_fields, flag, members, refuse_if, settle, whole
 from tacit.exact.enclosures import Enclosure, Matrix, Reals, root, total
-from tacit.exact.rounding import Exact, exact_parameter
+from tacit.exact.rounding import Exact, exact_parameter, exact_value
 from tacit.noise.grid import ContinuousDistribution, Draws, Needs, coordinate_of, unknown
 from tacit.noise.marginals import (
     Ball,
@@ -58,8 +58,7 @@ class GaussianVector(ContinuousDistribution):
     def __post_init__(self) -> None:
         d = whole("coordinates", self.coordinates, least=1)
         settle(self, coordinates=d)
-        exact_parameter("noise_std", self.noise_std)
-        settle(self, noise_std=self.noise_std)
+        check_fields(self, noise_std=exact_value)
         matrix = None if self.factor is None else Matrix("factor", self.factor)
         if matrix is not None and matrix.shape[0] != d:
             raise InvalidParameter(parameter="factor", value=matrix.shape, must=f"have {d} rows")
@@ -205,8 +204,7 @@ class KNormVector(ContinuousDistribution):
     noise_scale: Exact
 
     def __post_init__(self) -> None:
-        exact_parameter("noise_scale", self.noise_scale)
-        settle(self, noise_scale=self.noise_scale)
+        check_fields(self, noise_scale=exact_value)
         if not isinstance(self.body, Body):
             raise InvalidParameter(parameter="body", value=type(self.body).__name__, must="be a convex body")
 
@@ -292,9 +290,7 @@ class _Round(ContinuousDistribution):
     radius: Exact = 1
 
     def __post_init__(self) -> None:
-        check_fields(self, coordinates=partial(whole, least=1))
-        exact_parameter("radius", self.radius)
-        settle(self, radius=self.radius)
+        check_fields(self, coordinates=partial(whole, least=1), radius=exact_value)
 
     @property
     def dimension(self) -> int:

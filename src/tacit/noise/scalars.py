@@ -19,7 +19,7 @@ from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.balls import Ball, ball
 from tacit.exact.checks import check_fields, settle, whole
 from tacit.exact.enclosures import Reals, total
-from tacit.exact.rounding import Exact, exact_parameter
+from tacit.exact.rounding import Exact, exact_parameter, exact_value
 from tacit.noise.grid import (
     ContinuousDistribution,
     Draws,
@@ -105,10 +105,7 @@ class ContinuousGamma(ContinuousDistribution):
     noise_scale: Exact
 
     def __post_init__(self) -> None:
-        exact_parameter("shape", self.shape)
-        settle(self, shape=self.shape)
-        exact_parameter("noise_scale", self.noise_scale)
-        settle(self, noise_scale=self.noise_scale)
+        check_fields(self, shape=exact_value, noise_scale=exact_value)
 
     @property
     def dimension(self) -> int:
@@ -160,10 +157,7 @@ class ContinuousBeta(ContinuousDistribution):
     b: Exact
 
     def __post_init__(self) -> None:
-        exact_parameter("a", self.a)
-        settle(self, a=self.a)
-        exact_parameter("b", self.b)
-        settle(self, b=self.b)
+        check_fields(self, a=exact_value, b=exact_value)
 
     @property
     def dimension(self) -> int:

@@ -23,8 +23,8 @@ from tacit.exact.balls import (
     skellam_masses,
     working_precision,
 )
-from tacit.exact.checks import settle, whole
-from tacit.exact.rounding import Exact, exact_parameter
+from tacit.exact.checks import check_fields, settle, whole
+from tacit.exact.rounding import Exact, exact_parameter, exact_value
 from tacit.noise.distributions.base import (
     BlockSampler,
     DiscreteDistribution,
@@ -396,8 +396,7 @@ class Skellam(DiscreteDistribution):
     noise_variance: Exact
 
     def __post_init__(self) -> None:
-        exact_parameter("noise_variance", self.noise_variance)
-        settle(self, noise_variance=self.noise_variance)
+        check_fields(self, noise_variance=exact_value)
         _ = self._side
 
     @property

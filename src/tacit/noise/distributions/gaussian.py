@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from tacit.exact.arrays import AnyArray, Words
 from tacit.exact.balls import Ball, ball, working_precision
-from tacit.exact.checks import settle
-from tacit.exact.rounding import Exact, exact_parameter
+from tacit.exact.checks import check_fields
+from tacit.exact.rounding import Exact, exact_parameter, exact_value
 from tacit.noise.distributions.base import (
     BlockSampler,
     DiscreteDistribution,
@@ -79,8 +79,7 @@ class DiscreteGaussian(DiscreteDistribution):
     noise_std: Exact
 
     def __post_init__(self) -> None:
-        exact_parameter("noise_std", self.noise_std)
-        settle(self, noise_std=self.noise_std)
+        check_fields(self, noise_std=exact_value)
 
     @property
     def parameter(self) -> Fraction:

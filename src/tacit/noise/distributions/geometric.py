@@ -21,7 +21,7 @@ from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray
 from tacit.exact.balls import Ball, ball, precision
 from tacit.exact.checks import check_fields, settle, whole
-from tacit.exact.rounding import Exact, exact_parameter
+from tacit.exact.rounding import Exact, exact_parameter, exact_value
 from tacit.noise.distributions.base import BlockSampler, DiscreteDistribution, exponential_settle, quick_table
 from tacit.noise.distributions.finite import uniform_draws
 from tacit.noise.lazy_inversion import CHUNK, Inverter, bernoulli, joined
@@ -155,8 +155,7 @@ class _OfScale(DiscreteDistribution):
     noise_scale: Exact
 
     def __post_init__(self) -> None:
-        exact_parameter("noise_scale", self.noise_scale)
-        settle(self, noise_scale=self.noise_scale)
+        check_fields(self, noise_scale=exact_value)
 
     @property
     def rate(self) -> Fraction:
@@ -249,9 +248,7 @@ class DiscreteStaircase(DiscreteDistribution):
     """r: how many of a step's D points stand on its upper level."""
 
     def __post_init__(self) -> None:
-        exact_parameter("epsilon", self.epsilon)
-        settle(self, epsilon=self.epsilon)
-        check_fields(self, sensitivity=partial(whole, least=1))
+        check_fields(self, epsilon=exact_value, sensitivity=partial(whole, least=1))
         if self.gamma is not None and not 0 < exact_parameter("gamma", self.gamma) <= 1:
             raise InvalidParameter(parameter="gamma", value=self.gamma, must="lie in (0, 1]")
         settle(self, gamma=self.gamma)
