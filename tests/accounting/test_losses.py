@@ -146,7 +146,7 @@ def test_broken_files(text: str) -> None:
     with pytest.raises(InvalidParameter):
         LossDistribution.from_json(text)
     known = loss_distribution(PLANS[0], points=4)
-    assert LossDistribution.from_json(json.dumps(known.to_record())) == known
+    assert LossDistribution.from_json(json.dumps(known.to_dict())) == known
 
 
 def test_arrays_of_a_training_run() -> None:

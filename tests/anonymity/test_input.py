@@ -304,7 +304,7 @@ def test_lines_that_are_no_records_are_told(tmp_path: Path) -> None:
     checked = anon.check_table(path, quasi=["a"])
     assert (checked.rows, checked.blank) == (4, 2)
     assert any("Rows without any value: 2" in words for words in checked.problems)
-    assert checked.record["blank_rows"] == 2
+    assert checked.to_dict()["blank_rows"] == 2
 
 
 def test_intervals_of_large_and_of_decimal_numbers_are_told_apart() -> None:

@@ -181,7 +181,7 @@ def test_every_number_of_a_check_is_the_same_on_spark() -> None:
     )
     for how in ways:
         found = [
-            anon.check_table(table(fixed_rows(40)), quasi=QUASI, engine=engine, **how).record
+            anon.check_table(table(fixed_rows(40)), quasi=QUASI, engine=engine, **how).to_dict()
             for engine in ("duckdb", "spark")
         ]
         assert same(*({k: v for k, v in one.items() if k != "source"} for one in found))

@@ -258,7 +258,7 @@ def test_what_was_lost_and_what_is_left() -> None:
     assert found.checked is not None
     assert found.checked.k == 1
     assert any("alone" in p for p in found.problems)
-    assert found.record["lost"]["rows_removed"] == 0
+    assert found.to_dict()["lost"]["rows_removed"] == 0
 
 
 @pytest.mark.parametrize(

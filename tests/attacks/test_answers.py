@@ -169,6 +169,6 @@ def test_findings_and_bad_candidates() -> None:
         Finding(attack="x", people=1, exposed=[0], learned=[], guessing=0.5, alone="")
     found = Finding(attack="x", people=2, exposed=[1], learned=[np.int64(3)], guessing=0.5, alone="a coin")
     assert found.score([0, 3]).share == 0.5
-    assert found.record()["found"] == [{"who": 1, "learned": 3}]
+    assert found.to_dict()["found"] == [{"who": 1, "learned": 3}]
     with pytest.raises(InvalidParameter):
         found.score([1])

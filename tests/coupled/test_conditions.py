@@ -195,7 +195,7 @@ def test_fractions_of_many_digits_are_never_written_out() -> None:
     )
     assert verdict.delta.exact
     assert verdict.holds is False
-    assert verdict.record["delta_exact"] is None
+    assert verdict.to_dict()["delta_exact"] is None
     assert len(str(verdict.level.interval)) < 100
 
 

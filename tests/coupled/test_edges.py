@@ -91,7 +91,7 @@ def test_a_verdict_whose_ends_are_on_both_sides_is_open(low: str, high: str, hol
         epsilon_pair=None, level=Level.of(0),
     )  # fmt: skip
     assert verdict.holds is holds
-    assert verdict.record["holds"] is holds
+    assert verdict.to_dict()["holds"] is holds
 
 
 @pytest.mark.parametrize("assume", ["known", "rectangle", "triangle"])

@@ -39,7 +39,7 @@ def test_a_price_names_both_numbers() -> None:
     found = price("count", n=1000, epsilon=1.0)
     assert found.mechanism in ("geometric", "truncated geometric")
     assert found.ratio == pytest.approx(1.0, abs=1e-6)
-    assert set(found.record) == {
+    assert set(found.to_dict()) == {
         "mechanism",
         "error",
         "lower_bound",

@@ -150,7 +150,7 @@ def test_where_nothing_is_known_it_says_so() -> None:
         assert found.ratio is None
         assert found.reason is not None
         assert word in found.reason
-        assert found.record["reason"] == found.reason
+        assert found.to_dict()["reason"] == found.reason
     with pytest.raises(UnknownName):
         release_price("quantile", **about)  # type: ignore[arg-type]
     for more in ({"error": 0.0}, {"epsilon": -1}, {"cells": 0}, {"n": 0}, {"low": 2.0}, {"at_most": 0}):

@@ -20,6 +20,7 @@ from tacit.accounting.events import Event, TabulatedEvent
 from tacit.errors import EmptyComposition, InvalidParameter, NotCertified
 from tacit.exact.arrays import Floats
 from tacit.exact.balls import ball, precision, upper
+from tacit.exact.canonical import formerly
 from tacit.exact.checks import positive, probability, refuse_if, settle, whole
 from tacit.exact.rounding import down, up
 from tacit.guarantees import Profile
@@ -78,7 +79,7 @@ class PrivacyCurve:
             writer.writerow([repr(float(x)) for x in row])
         return out.getvalue()
 
-    def to_record(self, *, trade_off: bool = False) -> dict[str, Any]:
+    def to_dict(self, *, trade_off: bool = False) -> dict[str, Any]:
         """The curve as plain data, for JSON."""
         names = ("size", "power") if trade_off else ("epsilon", "delta_low", "delta")
         return {
@@ -88,9 +89,11 @@ class PrivacyCurve:
             **{name: getattr(self, name).tolist() for name in names},
         }
 
+    to_record = formerly("to_record", method=True)
+
     def to_json(self, *, trade_off: bool = False) -> str:
         """The curve as one JSON object; infinities do not occur."""
-        return json.dumps(self.to_record(trade_off=trade_off), indent=2, allow_nan=False)
+        return json.dumps(self.to_dict(trade_off=trade_off), indent=2, allow_nan=False)
 
 
 def privacy_curve(
@@ -244,7 +247,7 @@ class LossDistribution:
         p = (*both.probabilities, both.infinite, 0.0)
         return TabulatedEvent(p=p, q=(*(max(x, 0.0) for x in shadow), 0.0, max(up(rest), 0.0)))
 
-    def to_record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
         return {
             "step": self.step,
@@ -253,9 +256,11 @@ class LossDistribution:
             "infinite": self.infinite,
         }
 
+    to_record = formerly("to_record", method=True)
+
     def to_json(self) -> str:
         """One JSON object: step, lowest, probabilities, infinite."""
-        return json.dumps(self.to_record(), allow_nan=False)
+        return json.dumps(self.to_dict(), allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> LossDistribution:

@@ -23,6 +23,7 @@ from tacit.anonymity.identifiers import (
     population_uniques,
 )
 from tacit.errors import NoLaw
+from tacit.exact.canonical import formerly
 from tacit.exact.checks import positive, whole
 from tacit.sources.microdata import Microdata, open_microdata
 
@@ -107,10 +108,11 @@ class Checked:
         """What is wrong with the table, in sentences; the last one is always true."""
         return tuple(_problems(self))
 
-    @property
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain data."""
         return _record(self)
+
+    record = formerly("record")
 
 
 def check_table(

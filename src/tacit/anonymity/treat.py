@@ -11,6 +11,7 @@ from tacit.anonymity.classes import check_roles
 from tacit.anonymity.treatments import Lost, Treatment, compare_tables
 from tacit.anonymity.treatments.methods import Draws
 from tacit.errors import BadData, EmptyComposition, InvalidParameter, UnknownColumn
+from tacit.exact.canonical import formerly
 from tacit.noise.source import Source
 from tacit.sources.microdata import open_microdata
 
@@ -31,16 +32,17 @@ class Treated:
             return ("Nothing was measured: name the quasi-identifiers.",)
         return self.checked.problems
 
-    @property
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain data."""
         return {
             "for_publication": False,
             "done": list(self.done),
-            "lost": self.lost.record,
-            "left": self.checked.record if self.checked is not None else None,
+            "lost": self.lost.to_dict(),
+            "left": self.checked.to_dict() if self.checked is not None else None,
             "problems": list(self.problems),
         }
+
+    record = formerly("record")
 
 
 def treat_table(

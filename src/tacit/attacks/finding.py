@@ -9,6 +9,7 @@ from operator import eq
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import BadData, EmptyComposition, InvalidParameter, UnknownColumn
+from tacit.exact.canonical import formerly
 from tacit.exact.checks import refuse_if, whole
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class Finding:
         right = sum(bool(agree(truth[i], claim)) for i, claim in zip(self.exposed, self.learned, strict=True))
         return Score(claims=len(self.exposed), right=right, people=self.people, guessing=self.guessing)
 
-    def record(self, most: int | None = MOST_SHOWN) -> dict[str, Any]:
+    def to_dict(self, most: int | None = MOST_SHOWN) -> dict[str, Any]:
         """Plain data; at most so many people are listed (None: all)."""
         shown = len(self.exposed) if most is None else min(most, len(self.exposed))
         return {
@@ -96,6 +97,8 @@ class Finding:
                 {"who": plain(self.exposed[i]), "learned": plain(self.learned[i])} for i in range(shown)
             ],
         }
+
+    record = formerly("record", method=True)
 
 
 def plain(value: Any) -> Any:

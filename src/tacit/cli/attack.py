@@ -96,7 +96,7 @@ def tell(
     finding: Finding, *, json: bool, show: int, sentence: str, more: Mapping[str, Any] | None = None
 ) -> None:
     """The numbers, then some of the people; marked as not for publication."""
-    record = {**finding.record(most=show), **(more or {})}
+    record = {**finding.to_dict(most=show), **(more or {})}
     if json:
         print_json({**record, "not_for_publication": True})
         return

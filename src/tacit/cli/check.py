@@ -72,7 +72,7 @@ def check(
 
         write_whole(out, lambda path: write_check(checked, path, attacks=attacks))
     if json:
-        print_json({**checked.record, "attacks": attacks, "out": str(out) if out is not None else None})
+        print_json({**checked.to_dict(), "attacks": attacks, "out": str(out) if out is not None else None})
         return
     say(checked)
     print("Attacks, by somebody who knows the quasi-identifiers of everybody:")
@@ -279,7 +279,7 @@ def treat(
     )
     write_whole(out, lambda path: _write(treated.table, path, ending))
     if json:
-        print_json({**treated.record, "out": str(out), "rows": treated.table.num_rows})
+        print_json({**treated.to_dict(), "out": str(out), "rows": treated.table.num_rows})
         return
     _say(treated, out)
 

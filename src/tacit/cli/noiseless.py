@@ -164,7 +164,7 @@ def say(
     json: bool,
 ) -> None:
     """Prints an answer, and draws its curves where a file is named; `again` asks anew at (delta, unknown rows)."""
-    told: dict[str, Any] = dict(answer.record)
+    told: dict[str, Any] = answer.to_dict()
     if plot is not None and again is not None:
         from tacit.coupled.noiseless.answer import curves_of
         from tacit.report.figures import draw_exact_answer
@@ -306,7 +306,7 @@ def histogram(
         n=n,
         size_epsilon=size_epsilon,
     )
-    told = found.record
+    told = found.to_dict()
     if plot is not None:
         from tacit.report.figures import draw_threshold
 
@@ -524,7 +524,7 @@ def check(
         "mechanism": question.mechanism.name,
         "epsilon": question.epsilon.epsilon,
         "delta": float(question.delta),
-        "verdicts": [v.record for v in verdicts],
+        "verdicts": [v.to_dict() for v in verdicts],
     }
     if json:
         print_json(told)

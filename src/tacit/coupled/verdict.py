@@ -13,6 +13,7 @@ from tacit.coupled.mechanisms import Cell, FiniteMechanism, Simulator, ideal
 from tacit.coupled.numbers import Level, ends, event, excess, log_interval, short, smallest_factor
 from tacit.coupled.pairs import Secret
 from tacit.coupled.priors import Prior
+from tacit.exact.canonical import formerly
 from tacit.exact.rounding import Interval
 
 __all__ = ["Found", "Verdict", "Witness"]
@@ -59,8 +60,7 @@ class Witness:
             f"the event {{{events}}} has probability {self.first:.4g} {self.direction} {self.second:.4g}"
         )
 
-    @property
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """As plain data; values and outputs as they are printed."""
         return {
             "prior": self.prior,
@@ -74,6 +74,8 @@ class Witness:
             "second": self.second,
             "weight": self.weight,
         }
+
+    record = formerly("record")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -131,8 +133,7 @@ class Verdict:
         """Where the claim fails; empty if it does not."""
         return self.delta.witnesses if self.holds is False else ()
 
-    @property
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The verdict as plain data, with stable keys."""
         found = self.delta.interval
         return {
@@ -148,8 +149,10 @@ class Verdict:
             "compared": self.delta.compared,
             "epsilon": _pair(self.epsilon),
             "epsilon_pair": _pair(self.epsilon_pair),
-            "witnesses": [w.record for w in self.witnesses],
+            "witnesses": [w.to_dict() for w in self.witnesses],
         }
+
+    record = formerly("record")
 
 
 def _pair(found: Interval | None) -> list[float] | None:

@@ -125,7 +125,7 @@ class ExactTreatment(Treatment):
     def describe(self) -> dict[str, Any]:
         """No mechanism: the assumption in its place."""
         kept = ("epsilon", "epsilon_pair", "delta", "theorem", "simulator", "unknown_rows")
-        record = self.answer.record
+        record = self.answer.to_dict()
         return {
             "noise": [],
             "chosen": self.reason,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import warnings
 from collections.abc import Mapping
 from itertools import chain
 from typing import Any
@@ -81,3 +82,19 @@ def _not_plain(what: str) -> InvalidParameter:
         must="be plain JSON: finite numbers, strings, true, false, null, lists, and tables with string keys",
         hint="give bytes for anything else",
     )
+
+
+def formerly(old: str, *, method: bool = False) -> Any:
+    """The old name of `to_dict`, a property or a method, which works for one version and warns."""
+
+    def told(self: Any, *given: Any, **named: Any) -> Any:
+        kind = type(self).__name__
+        warnings.warn(
+            f"{kind}.{old} is now {kind}.to_dict(); the next version has only the new name",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return self.to_dict(*given, **named)
+
+    told.__doc__ = "The old name of `to_dict`."
+    return told if method else property(told)

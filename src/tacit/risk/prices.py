@@ -9,6 +9,7 @@ from typing import Any, Unpack
 
 from tacit.errors import EmptyComposition, UnknownName
 from tacit.exact.balls import ball, upper
+from tacit.exact.canonical import formerly
 from tacit.exact.checks import refuse_if, whole
 from tacit.exact.rounding import Exact
 from tacit.guarantees import Neighbours
@@ -81,8 +82,7 @@ class Price:
         """How many times the smallest possible error is paid, at most; infinity where nothing is known."""
         return self.error / self.lower_bound.value if self.lower_bound.value > 0 else math.inf
 
-    @property
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """For plans, certificates and reports: plain JSON values."""
         return {
             "mechanism": self.mechanism,
@@ -92,6 +92,8 @@ class Price:
             "assumptions": self.lower_bound.assumptions,
             "ratio": self.ratio if math.isfinite(self.ratio) else None,
         }
+
+    record = formerly("record")
 
 
 def price(

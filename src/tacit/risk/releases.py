@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from tacit.errors import InvalidParameter, UnknownName
+from tacit.exact.canonical import formerly
 from tacit.exact.checks import whole
 from tacit.exact.rounding import Exact, exact_parameter, up
 from tacit.guarantees import Neighbours
@@ -155,8 +156,7 @@ class ReleasePrice:
     least_n: int | None = None
     reason: str | None = None
 
-    @property
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """For plans, certificates and reports: plain JSON values."""
         return {
             "error": self.error,
@@ -166,6 +166,8 @@ class ReleasePrice:
             "least_n": self.least_n,
             "reason": self.reason,
         }
+
+    record = formerly("record")
 
 
 def quick_count(n: int | None, epsilon: float) -> float:

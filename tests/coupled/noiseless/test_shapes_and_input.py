@@ -170,7 +170,7 @@ def test_what_is_promised_keeps_its_condition() -> None:
     assert condition.unknown_rows == 900
     assert "uniform(0, 1)" in condition.family
     assert answer.guarantee.delta(answer.epsilon) <= 1e-5
-    record = answer.record
+    record = answer.to_dict()
     assert {"epsilon", "epsilon_pair", "delta", "threshold", "assumptions", "theorem"} <= set(record)
     with pytest.raises(InvalidParameter):
         ExactAnswer(

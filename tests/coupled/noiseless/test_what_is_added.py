@@ -443,8 +443,8 @@ def test_an_exact_answer_says_for_whom_and_given_what() -> None:
     assert made.guarantee.condition.unknown_rows == 4  # type: ignore[union-attr]
     assert made.guarantee.condition.family == "one law"  # type: ignore[union-attr]
     assert made.guarantee.unit.family == 10  # type: ignore[union-attr]
-    assert made.record["unknown_rows"] == 4
-    assert made.record["n"] == 10
+    assert made.to_dict()["unknown_rows"] == 4
+    assert made.to_dict()["n"] == 10
     assert answer(delta=0.0).bound.kind == "pure"
     # A sentence rounds upwards.
     assert "epsilon = 1.01" in answer(epsilon=1.0001).sentence

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from tacit.anonymity.treatments.methods import is_number, numbers
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
+from tacit.exact.canonical import formerly
 
 __all__ = ["CorrectedRegression", "Lost", "compare_tables", "corrected_covariance", "corrected_regression"]
 
@@ -30,13 +31,14 @@ class Lost:
     shift: Mapping[str, float]
     correlation: float | None
 
-    @property
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain data."""
         return {
             "rows_removed": self.rows, "columns_removed": list(self.columns), "changed": dict(self.changed),
             "shift": dict(self.shift), "correlation": self.correlation,
         }  # fmt: skip
+
+    record = formerly("record")
 
 
 def compare_tables(before: Any, after: Any, *, aligned: bool) -> Lost:

@@ -12,6 +12,7 @@ from typing import Any
 
 from tacit.coupled.noiseless.row_laws import RowLaw, bernoulli, laplace, normal, table, uniform
 from tacit.errors import InvalidInput, InvalidParameter, NoLaw, Refused, UnknownName
+from tacit.exact.canonical import formerly
 from tacit.exact.checks import check_fields, non_negative, probability, refuse_if, text, whole
 from tacit.exact.search import bisected
 from tacit.guarantees.arguments import listed
@@ -91,8 +92,7 @@ class ExactAnswer:
             "the other rows tell. If the assumption is wrong, nothing is promised."
         )
 
-    @property
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """For JSON: all fields, the sentence, and the guarantee."""
         return {
             "statistic": self.statistic,
@@ -110,6 +110,8 @@ class ExactAnswer:
             "guarantee": str(self.guarantee),
             **self.details,
         }
+
+    record = formerly("record")
 
 
 def shown(number: float, digits: int = 3) -> str:

@@ -24,6 +24,7 @@ from tacit.coupled.noiseless.row_laws import as_typed
 from tacit.coupled.noiseless.sums import ALONE
 from tacit.errors import InvalidParameter, NoLaw, NotCertified, UnknownName
 from tacit.exact.balls import Ball, ball, positive_ball, precision, upper, working_precision
+from tacit.exact.canonical import formerly
 from tacit.exact.checks import check_fields, non_negative, positive, probability, refuse_if, whole
 from tacit.exact.rounding import Interval, down, product, up
 from tacit.exact.search import bisected
@@ -625,7 +626,7 @@ def _answer(
     }
     if isinstance(law, BinomialSample):
         beside = sample_then_truncate(rate=law.rate, epsilon=epsilon, delta=delta)
-        details["population"] = beside.record
+        details["population"] = beside.to_dict()
     knows = (
         "nobody knows of any other person whether they are in the sample"
         if not known
@@ -664,8 +665,7 @@ class SampledHistogram:
             unit=each_row(neighbours=Neighbours.ADD_OR_REMOVE),
         )
 
-    @property
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {
             "threshold": self.threshold,
@@ -674,6 +674,8 @@ class SampledHistogram:
             "guarantee": str(self.guarantee),
             "theorem": "sample-then-truncate",
         }
+
+    record = formerly("record")
 
 
 def sample_then_truncate(*, rate: object, epsilon: float, delta: float) -> SampledHistogram:
