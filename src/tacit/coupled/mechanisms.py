@@ -185,29 +185,22 @@ class Cell:
 
 def check_priors(priors: Sequence[Prior]) -> tuple[Prior, ...]:
     """A class of priors: at least one, each of them a prior, with names that tell them apart."""
-    given = listed("priors", priors, must="be a list of priors")
-    if not given:
-        raise EmptyComposition(what="the class of priors")
-    for p in given:
-        instance("priors", p, Prior, must="be priors")
-    if len({p.name for p in given}) < len(given):
-        raise InvalidParameter(
-            parameter="priors", value="two of one name", must="have names that tell them apart"
-        )
-    return given
+    return _told_apart("priors", priors, Prior, "priors", "the class of priors")
 
 
 def check_pairs(pairs: Sequence[Pair]) -> tuple[Pair, ...]:
     """The pairs that are protected: at least one, with names that tell them apart."""
-    given = listed("pairs", pairs, must="be a list of pairs (alt, priv)")
+    return _told_apart("pairs", pairs, Pair, "pairs (alt, priv)", "the family of pairs")
+
+
+def _told_apart(parameter: str, values: Any, kind: type, what: str, whole: str) -> tuple[Any, ...]:
+    given = listed(parameter, values, must=f"be a list of {what}")
     if not given:
-        raise EmptyComposition(what="the family of pairs")
-    for p in given:
-        instance("pairs", p, Pair, must="be pairs (alt, priv)")
-    if len({p.name for p in given}) < len(given):
-        raise InvalidParameter(
-            parameter="pairs", value="two of one name", must="have names that tell them apart"
-        )
+        raise EmptyComposition(what=whole)
+    for one in given:
+        instance(parameter, one, kind, must=f"be {what}")
+    twice = len({one.name for one in given}) < len(given)
+    refuse_if(twice, parameter, "two of one name", "have names that tell them apart")
     return given
 
 

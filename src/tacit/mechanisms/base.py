@@ -19,7 +19,7 @@ from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.arrays import AnyArray
 from tacit.exact.balls import ball, lower, upper
-from tacit.exact.checks import refuse_if, whole
+from tacit.exact.checks import plain, refuse_if, whole
 from tacit.exact.integers import add_exact, integer_array, unmasked
 from tacit.exact.rounding import Exact, exact_parameter, up
 from tacit.guarantees import Approximate, Bound, Concentrated, GaussianDP, Guarantee, Pure, Unit
@@ -151,6 +151,12 @@ def epsilon_parameter(value: object, name: str = "epsilon") -> Fraction:
             hint="a smaller one lets nothing through the noise, and a larger one has none",
         )  # fmt: skip
     return exact
+
+
+def epsilon_value(name: str, value: object) -> Any:
+    """The epsilon as it was given, if `epsilon_parameter` takes it."""
+    epsilon_parameter(value, name)
+    return plain(value)
 
 
 def float_noise_std(value: object) -> float:

@@ -22,7 +22,14 @@ from tacit.exact.checks import check_fields, flag, refuse_if, settle, whole
 from tacit.exact.integers import add_exact, integer_array
 from tacit.exact.rounding import Exact, exact_parameter, exact_value, up
 from tacit.guarantees import GaussianDP, Pure
-from tacit.mechanisms.base import Mechanism, confidence_level, epsilon_parameter, float_noise_std, shown
+from tacit.mechanisms.base import (
+    Mechanism,
+    confidence_level,
+    epsilon_parameter,
+    epsilon_value,
+    float_noise_std,
+    shown,
+)
 from tacit.mechanisms.gaussian import RoundedGaussian
 from tacit.mechanisms.laplace import GRID_STEPS, chernoff, squared_weights, sum_quantiles
 from tacit.mechanisms.sensitivity import L2
@@ -205,9 +212,7 @@ class CumulativeTree(Cumulative):
     def __post_init__(self) -> None:
         settle(self, bins=checked_bins(self.bins))
         settle(self, total_is_public=flag("total_is_public", self.total_is_public))
-        check_fields(self, l1=exact_value)
-        epsilon_parameter(self.epsilon)
-        settle(self, epsilon=self.epsilon)
+        check_fields(self, l1=exact_value, epsilon=epsilon_value)
 
     @classmethod
     def for_target(

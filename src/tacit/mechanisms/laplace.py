@@ -27,6 +27,7 @@ from tacit.mechanisms.base import (
     confidence_level,
     dimension_parameter,
     epsilon_parameter,
+    epsilon_value,
     in_units,
     one_value,
     shown,
@@ -250,8 +251,7 @@ class Geometric(AdditiveMechanism):
     sensitivity: CountSensitivity = CountSensitivity(1)  # noqa: RUF009
 
     def __post_init__(self) -> None:
-        epsilon_parameter(self.epsilon)
-        settle(self, epsilon=self.epsilon)
+        check_fields(self, epsilon=epsilon_value)
         need("geometric", self.sensitivity, (CountSensitivity,), _GEOMETRIC_HINT)
 
     @classmethod
@@ -338,8 +338,7 @@ class TruncatedGeometric(Mechanism):
     sensitivity: CountSensitivity = CountSensitivity(1)  # noqa: RUF009
 
     def __post_init__(self) -> None:
-        epsilon_parameter(self.epsilon)
-        settle(self, epsilon=self.epsilon)
+        check_fields(self, epsilon=epsilon_value)
         need("truncated geometric", self.sensitivity, (CountSensitivity,), _GEOMETRIC_HINT)
         check_fields(self, low=partial(whole, least=None), high=partial(whole, least=None))
         refuse_if(
@@ -459,8 +458,8 @@ class Staircase(AdditiveMechanism, CellNoise):
     gamma: Exact | None = None
 
     def __post_init__(self) -> None:
-        epsilon_parameter(self.epsilon)
-        settle(self, epsilon=self.epsilon, gamma=self.gamma)
+        check_fields(self, epsilon=epsilon_value)
+        settle(self, gamma=self.gamma)
         need(
             "staircase",
             self.sensitivity,

@@ -23,13 +23,20 @@ from tacit.accounting.events import SimpleEvent
 from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import flag, refuse_if, settle, whole
+from tacit.exact.checks import check_fields, flag, refuse_if, settle, whole
 from tacit.exact.integers import integer_array
 from tacit.exact.rounding import Exact, up
 from tacit.exact.search import bisected
 from tacit.guarantees import Profile, Pure
 from tacit.guarantees.units import Neighbours
-from tacit.mechanisms.base import Mechanism, Released, confidence_level, epsilon_parameter, shown
+from tacit.mechanisms.base import (
+    Mechanism,
+    Released,
+    confidence_level,
+    epsilon_parameter,
+    epsilon_value,
+    shown,
+)
 from tacit.noise import Bernoulli, CertifiedReal, uniform_integer
 from tacit.noise.source import Source, default_source
 
@@ -531,8 +538,7 @@ class RandomizedResponse(LocalMechanism):
     labels: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        epsilon_parameter(self.epsilon)
-        settle(self, epsilon=self.epsilon)
+        check_fields(self, epsilon=epsilon_value)
         settle_categories(self)
 
     @classmethod

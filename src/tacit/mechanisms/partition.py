@@ -30,6 +30,7 @@ from tacit.mechanisms.base import (
     Mechanism,
     confidence_level,
     epsilon_parameter,
+    epsilon_value,
     event_of,
     float_noise_std,
     shown,
@@ -369,8 +370,7 @@ class OptimalSelection(PartitionSelection):
     group: int = 1
 
     def __post_init__(self) -> None:
-        epsilon_parameter(self.epsilon)
-        settle(self, epsilon=self.epsilon)
+        check_fields(self, epsilon=epsilon_value)
         selection_delta(self.delta)
         settle(self, delta=self.delta)
         check_fields(self, keys=shape_parameter, group=shape_parameter, replaced=flag)
@@ -491,8 +491,7 @@ class GaussianSelection(PartitionSelection):
     def __post_init__(self) -> None:
         settle(self, noise_std=float_noise_std(self.noise_std))
         if self.epsilon is not None:
-            epsilon_parameter(self.epsilon)
-            settle(self, epsilon=self.epsilon)
+            check_fields(self, epsilon=epsilon_value)
         check_fields(
             self,
             threshold=partial(whole, least=1),

@@ -12,12 +12,20 @@ import numpy.typing as npt
 
 from tacit.errors import EmptyComposition
 from tacit.exact.arrays import AnyArray
-from tacit.exact.checks import refuse_if, settle, whole
+from tacit.exact.checks import check_fields, refuse_if, settle, whole
 from tacit.exact.integers import add_exact, integer_array
 from tacit.exact.rounding import Exact
 from tacit.exact.search import bisected
 from tacit.guarantees import Approximate
-from tacit.mechanisms.base import Mechanism, Released, confidence_level, epsilon_parameter, in_units, shown
+from tacit.mechanisms.base import (
+    Mechanism,
+    Released,
+    confidence_level,
+    epsilon_parameter,
+    epsilon_value,
+    in_units,
+    shown,
+)
 from tacit.mechanisms.gaussian import delta_parameter
 from tacit.mechanisms.sensitivity import L1, need
 from tacit.mechanisms.smooth import local_sensitivity_at, median_rank
@@ -74,10 +82,7 @@ class _ByTest(Mechanism):
 
     def _check(self) -> None:
         need("propose-test-release", self.proposed, (L1,), "propose how far the statistic may move: L1(...)")
-        epsilon_parameter(self.test_epsilon, "test_epsilon")
-        settle(self, test_epsilon=self.test_epsilon)
-        epsilon_parameter(self.release_epsilon, "release_epsilon")
-        settle(self, release_epsilon=self.release_epsilon)
+        check_fields(self, test_epsilon=epsilon_value, release_epsilon=epsilon_value)
         delta_parameter(self.delta)
         settle(self, delta=self.delta)
         object.__setattr__(self, "spacing", grid_spacing(self.spacing))

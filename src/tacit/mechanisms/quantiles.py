@@ -21,7 +21,7 @@ from tacit.exact.checks import check_fields, refuse_if, settle, whole
 from tacit.exact.integers import integer_array, real_array
 from tacit.exact.rounding import Exact, exact_parameter, exact_value, up
 from tacit.guarantees import Pure
-from tacit.mechanisms.base import Mechanism, confidence_level, epsilon_parameter, shown
+from tacit.mechanisms.base import Mechanism, confidence_level, epsilon_parameter, epsilon_value, shown
 from tacit.mechanisms.cumulative import Cumulated, checked_bins
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Geometric, Laplace
@@ -157,9 +157,7 @@ class QuantileSelection(Mechanism):
 
     def __post_init__(self) -> None:
         settle(self, bins=checked_bins(self.bins))
-        epsilon_parameter(self.epsilon)
-        settle(self, epsilon=self.epsilon)
-        check_fields(self, rank_sensitivity=exact_value)
+        check_fields(self, epsilon=epsilon_value, rank_sensitivity=exact_value)
         confidence_level(self.confidence)
         settle(self, confidence=self.confidence)
         share = exact_parameter("share", self.share, positive=False)

@@ -25,6 +25,7 @@ from tacit.mechanisms.base import (
     confidence_level,
     dimension_parameter,
     epsilon_parameter,
+    epsilon_value,
     one_value,
     shown,
 )
@@ -142,8 +143,7 @@ class Exponential(SelectionMechanism):
     sensitivity: Score
 
     def __post_init__(self) -> None:
-        epsilon_parameter(self.epsilon)
-        settle(self, epsilon=self.epsilon)
+        check_fields(self, epsilon=epsilon_value)
         need("exponential", self.sensitivity, (Score,), HINT)
 
     @classmethod
@@ -218,8 +218,7 @@ class PermuteAndFlip(SelectionMechanism):
     sensitivity: Score
 
     def __post_init__(self) -> None:
-        epsilon_parameter(self.epsilon)
-        settle(self, epsilon=self.epsilon)
+        check_fields(self, epsilon=epsilon_value)
         need("permute-and-flip", self.sensitivity, (Score,), HINT)
 
     @classmethod

@@ -23,7 +23,15 @@ from tacit.exact.enclosures import Reals
 from tacit.exact.integers import add_exact, integer_array
 from tacit.exact.rounding import Exact, exact_parameter, exact_value, up
 from tacit.guarantees import Approximate, Pure
-from tacit.mechanisms.base import Mechanism, Released, confidence_level, epsilon_parameter, one_value, shown
+from tacit.mechanisms.base import (
+    Mechanism,
+    Released,
+    confidence_level,
+    epsilon_parameter,
+    epsilon_value,
+    one_value,
+    shown,
+)
 from tacit.mechanisms.gaussian import delta_parameter, greatest
 from tacit.mechanisms.sensitivity import Sensitivity, rounding
 from tacit.noise import ContinuousDistribution, Draws, Needs, grid_spacing, root, total
@@ -378,8 +386,7 @@ class SmoothLaplace(SmoothMechanism):
     spacing: Exact = 1
 
     def __post_init__(self) -> None:
-        epsilon_parameter(self.epsilon)
-        settle(self, epsilon=self.epsilon)
+        check_fields(self, epsilon=epsilon_value)
         self._check()
         if self._delta() >= 1.0:
             raise InvalidParameter(

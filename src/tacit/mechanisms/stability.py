@@ -26,7 +26,7 @@ from tacit.exact.integers import add_exact, integer_array, narrowed
 from tacit.exact.rounding import Exact, exact_parameter, up
 from tacit.exact.search import bisected
 from tacit.guarantees import Approximate
-from tacit.mechanisms.base import Mechanism, epsilon_parameter
+from tacit.mechanisms.base import Mechanism, epsilon_value
 from tacit.mechanisms.gaussian import Gaussian, delta_parameter
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.sensitivity import L1, L2
@@ -109,8 +109,7 @@ class StableHistogram(Mechanism):
                 hint="Laplace noise has its own epsilon; of Gaussian noise's curve one point is stated",
             )  # fmt: skip
         if self.epsilon is not None:
-            epsilon_parameter(self.epsilon)
-            settle(self, epsilon=self.epsilon)
+            check_fields(self, epsilon=epsilon_value)
         self._consistent()
 
     def _consistent(self) -> None:

@@ -16,10 +16,10 @@ from tacit.accounting import events
 from tacit.accounting.events import SimpleEvent
 from tacit.errors import InvalidParameter
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import settle, whole
+from tacit.exact.checks import check_fields, settle, whole
 from tacit.exact.integers import integer_array
 from tacit.exact.rounding import Exact, exact_parameter
-from tacit.mechanisms.base import Released, epsilon_parameter, shown
+from tacit.mechanisms.base import Released, epsilon_parameter, epsilon_value, shown
 from tacit.mechanisms.local import LocalMechanism, RandomizedResponse, Reports, settle_categories
 from tacit.noise import Bernoulli, CertifiedReal, uniform_integer
 from tacit.noise.source import Source, default_source
@@ -276,8 +276,7 @@ class HadamardResponse(LocalMechanism):
     labels: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        epsilon_parameter(self.epsilon)
-        settle(self, epsilon=self.epsilon)
+        check_fields(self, epsilon=epsilon_value)
         settle_categories(self, most=MOST_HADAMARD_CATEGORIES)
 
     @classmethod
