@@ -87,7 +87,7 @@ _HOME: dict[str, str] = {
     "subsample": "tacit.guarantees",
     "suggest": "tacit.curator.custodian",
     "sum": "tacit.statistics",
-    "synthetic_rows": "tacit.statistics",
+    "synthesise": "tacit.curator.synthesised",
     "variance": "tacit.statistics",
     "watch": "tacit.sources.error_boundary",
 }
@@ -113,6 +113,7 @@ _PACKAGES = (
     "risk",
     "sources",
     "statistics",
+    "synthesis",
 )
 """Packages that `tacit.NAME` loads, and `dir(tacit)` lists."""
 
@@ -143,6 +144,7 @@ _RENAMED: dict[str, str] = {
     "WaveletBasis": "tacit.functions.bases.WaveletBasis",
     "compare_densities": "tacit.functions.densities.compare_densities",
     "public_bandwidth": "tacit.functions.densities.public_bandwidth",
+    "synthetic_rows": "tacit.statistics.synthetic_rows",
     "theorem": "tacit.guarantees.theorem",
 }
 """Names of version 0.1, with their new ones: they work with a DeprecationWarning (docs/renamed.md)."""
@@ -225,7 +227,7 @@ __all__ = [
     "subsample",
     "suggest",
     "sum",
-    "synthetic_rows",
+    "synthesise",
     "variance",
     "watch",
 ]
@@ -291,6 +293,9 @@ if TYPE_CHECKING:
     from tacit import (
         statistics as statistics,
     )
+    from tacit import (
+        synthesis as synthesis,
+    )
     from tacit.accounting import (
         account,
         calibrate,
@@ -323,6 +328,7 @@ if TYPE_CHECKING:
     from tacit.curator.plan_files import (
         read_plan,
     )
+    from tacit.curator.synthesised import synthesise
     from tacit.errors import (
         BudgetExceeded,
         NoLaw,
@@ -393,7 +399,6 @@ if TYPE_CHECKING:
         sparse_histogram,
         standard_deviation,
         sum,
-        synthetic_rows,
         variance,
     )
 

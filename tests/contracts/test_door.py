@@ -43,6 +43,7 @@ OTHERS = {
     "ledger/": {"execute", "fetchone"},
     "sources/synthetic/": {"to_pandas", "to_csv"},
     "statistics/synthetic.py": {"to_pandas"},
+    "synthesis/answers.py": {"to_arrow", "to_pandas"},
     "reproduce/": CALLS,
     "cli/": {"to_arrow", "to_csv"},
     "curator/verifying.py": {"read_table"},

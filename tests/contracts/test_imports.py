@@ -18,7 +18,8 @@ MECHANISMS = ACCOUNTING | {"accounting"}
 LEDGER = MECHANISMS | {"mechanisms"}
 SOURCES = LEDGER | {"risk", "ledger"}
 STATISTICS = SOURCES | {"sources"}
-CURATOR = STATISTICS | {"statistics", "functions", "random_data", "coupled", "anonymity"}
+SYNTHESIS = STATISTICS | {"statistics"}
+CURATOR = SYNTHESIS | {"functions", "random_data", "coupled", "anonymity", "synthesis"}
 REPORT = CURATOR | {"curator"}
 SURFACE = REPORT | {"parties", "report", "reproduce", "audit", "attacks"}
 BLACK_BOX = {"errors", "exact", "guarantees", "pld", "accounting", "curator"}
@@ -39,6 +40,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "random_data": STATISTICS,
     "coupled": STATISTICS,
     "anonymity": STATISTICS,
+    "synthesis": SYNTHESIS,
     "curator": CURATOR,
     "parties": REPORT,
     "report": REPORT,

@@ -84,6 +84,7 @@ STATISTICS = {
     "pure density, one frequency": tacit.density("cost", size=100, guarantee="pure", order=1),
     "pure density, two frequencies": tacit.density("cost", size=100, guarantee="pure", order=2),
     "classifier": tacit.classifier("cost", "state", size=100, pairs=4),
+    "synthetic_table": tacit.synthesis.synthetic_table(["state", "sick"], rounds=3),
 }
 UNITS = [
     tacit.rows(),

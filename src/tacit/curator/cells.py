@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.curator.functions.treatment import FunctionTreatment
+from tacit.curator.synthesised import SynthesisTreatment
 from tacit.curator.treatments import NoisyParts
 from tacit.errors import InvalidParameter, visible
 from tacit.exact.arrays import Floats
@@ -258,7 +259,7 @@ class QualityRule:
 
 
 def rule_of(release: Release) -> QualityRule:
-    """The rule for a release: against the value, but for days and for functions."""
+    """The rule for a release: against the value, but for days, for functions and for errors of synthetic rows."""
     statistic: Any = release.planned.ask.statistic
     treatment = release.planned.treatment
     now = release.data.get("quality_rule", 1) >= RULE
@@ -268,6 +269,8 @@ def rule_of(release: Release) -> QualityRule:
         if largest > 0:
             return QualityRule(of=largest, named="the largest value", before_cut=now)
         return QualityRule(before_cut=now)
+    if isinstance(treatment, SynthesisTreatment):
+        return QualityRule(of=0.1, named="a total variation of 0.1", before_cut=now)
     if statistic.in_column_units and isinstance(release.planned.question.schema[statistic.column], Date):
         return QualityRule(of=YEAR, named="a year", before_cut=now)
     return QualityRule(before_cut=now)

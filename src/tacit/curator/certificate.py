@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -291,11 +292,13 @@ PACKAGES = ("numpy", "duckdb", "ibis-framework", "python-flint", "cryptography",
 def certify(
     plan: Plan, planned: Planned, *, ledger: dict[str, Any], made: dict[str, Any], values: str | None,
     function: dict[str, Any] | None = None, told: dict[str, Any] | None = None,
+    synthetic: Callable[[], dict[str, Any]] | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """The certificate of one release of a plan: `made` and `ledger` say where it comes from, `values` is its CSV.
 
     Without values it is what the certificate says, with no digest of them or of itself. A released function is part
-    of its certificate, and so is what was exact under random differential privacy (`told`).
+    of its certificate, and so is what was exact under random differential privacy (`told`), and what was measured for
+    synthetic rows, with the digest of their file.
     """
     content = {**_settled(plan, planned, made), "made": made["time"], "ledger": ledger}
     content |= {"data": made["data"], "versions": made["versions"]}
@@ -305,6 +308,8 @@ def certify(
         content["function"] = function
     if told is not None:
         content["random_data"] = told
+    if synthetic is not None:
+        content["synthetic"] = synthetic()
     if made["data"].get("files") is not None:
         content["choice"] = release_choice(planned)
     return content if values is None else bound(content)

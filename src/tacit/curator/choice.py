@@ -74,6 +74,7 @@ ROOMS = {
     "curator.random_counts": "OnRandomData",
     "curator.request": "ExactGiven Given SampledGiven",
     "curator.selected": "ClampingTreatment Ranks Selected Sparse",
+    "curator.synthesised": "SynthesisTreatment",
     "curator.treatments": "Applied Treatment",
     "functions.boxes": "Box",
     "functions.densities.kde": "GaussianKDE",
@@ -92,7 +93,8 @@ ROOMS = {
     "mechanisms.laplace": "Laplace Staircase",
     "mechanisms.partition": "GaussianSelection OptimalSelection",
     "mechanisms.ranges": "RangeAnswers RangeTree",
-    "mechanisms.sensitivity": "CountSensitivity L1 L2 Linf",
+    "mechanisms.selection": "Exponential",
+    "mechanisms.sensitivity": "CountSensitivity L1 L2 Linf Score",
     "mechanisms.sparse": "SparseHistogram",
     "mechanisms.sparse_keys": "Impossible",
     "mechanisms.stability": "KeysOfAUnit StableHistogram",
@@ -101,6 +103,7 @@ ROOMS = {
     "noise.caratheodory": "CaratheodoryBody",
     "sources.axes": "Bins Cut Listed",
     "sources.columns": "Category Date Flag Integer Number",
+    "synthesis.schedule": "Schedule",
 }
 """The closed table of what a choice may hold: names, by the module that has them. No name is ever given away."""
 KNOWN = {name: f"tacit.{room}" for room, names in ROOMS.items() for name in names.split()}
@@ -335,6 +338,7 @@ def _of_its_kind(treatment: Treatment, asked: Planned, assumed: Given | None) ->
     from tacit.curator.random_counts import OnRandomData, gamma_of
     from tacit.curator.request import ExactGiven
     from tacit.curator.selected import ClampingTreatment, Ranks, Selected, Sparse
+    from tacit.curator.synthesised import SynthesisTreatment
     from tacit.curator.treatments import Treatment
 
     words = assumed if asked.ask.given is None else asked.ask.given
@@ -344,6 +348,7 @@ def _of_its_kind(treatment: Treatment, asked: Planned, assumed: Given | None) ->
         return words is not None and 0 < gamma_of(treatment) <= words.gamma
     kinds: dict[str, type] = {
         "ranks": Ranks, "clamping bounds": ClampingTreatment, "thresholds": Sparse, "function": FunctionTreatment,
+        "synthesis": SynthesisTreatment,
     }  # fmt: skip
     question = asked.question
     kind = kinds.get(question.statistic.fits, Treatment if question.known_keys else Selected)

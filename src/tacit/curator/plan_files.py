@@ -35,6 +35,7 @@ from tacit.sources.opening.files import Files, files
 from tacit.sources.opening.joining import Joined, join, reading_of
 from tacit.sources.schema import Schema, schema_from_tables
 from tacit.sources.tables import ENGINES
+from tacit.synthesis.statistic import synthetic_table
 
 # TOML files as people and attackers write them: read with limits, and copied without anybody's password.
 #
@@ -293,6 +294,7 @@ WORDS: dict[str, Reader] = {
     "bandwidth": widths,
     "bins": edges,
     "by": columns,
+    "cells": whole,
     "column": text,
     "columns": columns,
     "confidence": amount,
@@ -301,9 +303,11 @@ WORDS: dict[str, Reader] = {
     "decimal": text,
     "delta": amount,
     "denominator": text,
+    "draw": whole,
     "encoding": text,
     "engine": text,
     "epsilon": amount,
+    "errors": amount,
     "gamma": amount,
     "given": assumed,
     "groups": whole,
@@ -336,6 +340,7 @@ WORDS: dict[str, Reader] = {
     "public": flag,
     "resolution": whole,
     "rho": amount,
+    "rounds": whole,
     "rows": whole,
     "sampling": flag,
     "separator": text,
@@ -406,6 +411,7 @@ KINDS: dict[str, Callable[..., Any]] = {
     "sparse_histogram": statistics.sparse_histogram,
     "standard_deviation": statistics.standard_deviation,
     "sum": statistics.sum,
+    "synthetic_table": synthetic_table,
     "variance": statistics.variance,
 }
 TABLES = (

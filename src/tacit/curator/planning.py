@@ -46,6 +46,7 @@ from tacit.curator.request import (
     shares_of,
 )
 from tacit.curator.selected import treat_clamping_bounds, treat_keys, treat_ranks, treat_sparse
+from tacit.curator.synthesised import treat_synthesis
 from tacit.curator.treatments import (
     Applied,
     Treatment,
@@ -86,7 +87,7 @@ from tacit.statistics.forms import Average, Linear
 
 FITTING: dict[str, Callable[[Question, Price], Treatment]] = {
     "ranks": treat_ranks, "clamping bounds": treat_clamping_bounds, "thresholds": treat_sparse,
-    "function": treat_function,
+    "function": treat_function, "synthesis": treat_synthesis,
 }  # fmt: skip
 """Mechanisms for statistics that are no sums of noisy numbers."""
 BETTER = 0.999
@@ -146,7 +147,7 @@ def _best(direct: Treatment, others: dict[str, Treatment]) -> Treatment:
 
 def needs_delta(question: Question) -> bool:
     """Does its treatment at an (epsilon, delta) price spend a delta of its own?"""
-    return not question.known_keys or question.statistic.fits == "thresholds"
+    return not question.known_keys or question.statistic.fits in ("thresholds", "synthesis")
 
 
 def is_gaussian(question: Question) -> bool:
@@ -637,6 +638,8 @@ def _named(asks: Sequence[Query]) -> list[Query]:
 def title_of(a: Query) -> str:
     """The name of an ask that was given none, but for its number among several."""
     words = [a.statistic.kind]
+    if a.statistic.fits == "synthesis":
+        return words[0]  # of many columns, some of them with their bins
     for key in ("column", "numerator", "denominator", "columns", "of"):
         value = getattr(a.statistic, key, None)
         listed = value if isinstance(value, list | tuple) else [value] if value else []

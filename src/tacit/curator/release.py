@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 import numpy as np
@@ -17,12 +17,14 @@ from tacit.curator.functions.treatment import FunctionTreatment, PublishedFuncti
 from tacit.curator.intervals import Estimate
 from tacit.curator.planning import Plan, Planned
 from tacit.curator.random_counts import OnRandomData
+from tacit.curator.synthesised import SynthesisTreatment, synthetic_record
 from tacit.curator.treatments import NoisyParts, population
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.canonical import sha256
 from tacit.guarantees import Bound, Guarantee
 from tacit.ledger import Correction
 from tacit.sources.columns import Date
+from tacit.synthesis.answers import Synthetic
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,6 +52,8 @@ class Release:
     data: dict[str, Any] = field(default_factory=dict, repr=False)
     words: tuple[str, ...] | None = field(default=None, repr=False)
     """The words of quality as a certified file has them, where it is read back from one; else they are judged."""
+    rows_text: str | None = field(default=None, repr=False)
+    """The synthetic rows as a certified file has them, where it is read back from one."""
     _certified: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -183,6 +187,30 @@ class Release:
             )  # fmt: skip
         return treatment.function(self.planned.question, self.noisy, publishable=self.publishable)
 
+    @property
+    def synthetic(self) -> Synthetic:
+        """The synthetic rows: a table that may be shared, counts with intervals, and what was measured for them."""
+        return self._synthetic(self.certificate["digest"])
+
+    def _synthetic(self, certificate: str) -> Synthetic:
+        treatment = self.planned.treatment
+        if not isinstance(treatment, SynthesisTreatment):
+            raise InvalidParameter(
+                parameter="release", value=self.planned.question.statistic.kind, must="be of synthetic rows",
+                hint="tacit.synthesis.synthetic_table([...])",
+            )  # fmt: skip
+        return treatment.synthetic(
+            self.planned.question, self.noisy, confidence=self.planned.ask.confidence, publishable=self.publishable,
+            made_up=self.made_up, certificate=certificate,
+        )  # fmt: skip
+
+    @property
+    def rows_csv(self) -> str | None:
+        """The synthetic rows as CSV text; None for other releases."""
+        if self.rows_text is not None or not isinstance(self.planned.treatment, SynthesisTreatment):
+            return self.rows_text
+        return self._synthetic("").to_csv()
+
     def to_csv(self) -> str:
         """The cells as CSV text, with their quality; no text in it is a formula (`tacit.curator.cells`)."""
         return csv_text({**self.columns, "quality": self.quality})
@@ -265,12 +293,17 @@ def read_release(
     told = treatment.told(noisy) if isinstance(treatment, OnRandomData) else None
     if planned.ask.consistent or planned.ask.public is not None:
         estimate = finish(planned.question, planned.treatment, noisy, estimate)
+    synthetic = None
+    if isinstance(treatment, SynthesisTreatment):
+        rows = treatment.synthetic(planned.question, noisy, confidence=planned.ask.confidence)
+        synthetic = cache(partial(synthetic_record, rows))
     return Release(
         planned=planned, noisy=noisy, estimate=estimate, standing=(spent, remaining), replayed=replayed,
         publishable=made["noise"] == CIPHER, made_up=made["data"].get("made_up") is True,
         joint="joint" in made["data"],
         corrections=tuple(c for c in said if c.release in ("", planned.name)), data=made["data"],
         certify=partial(
-            certify, plan, planned, ledger=ledger, made=made, function=_function(planned, noisy), told=told
+            certify, plan, planned, ledger=ledger, made=made, function=_function(planned, noisy), told=told,
+            synthetic=synthetic,
         ),
     )  # fmt: skip

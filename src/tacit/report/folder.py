@@ -1,5 +1,6 @@
 """The files of a release folder, as a function of what was released and of what is said about the writing.
 
+    rows/NAME.csv, rows/NAME.csv-metadata.json (synthetic rows)
     values/NAME.csv, values/NAME.parquet, values/NAME.csv-metadata.json, sdmx/NAME.csv, tables.xlsx, report.html
 
 `tacit release` writes them, and `tacit verify` makes them again and compares. So all that they are made from beside
@@ -10,6 +11,7 @@ which exports were asked for, by which form.
 from __future__ import annotations
 
 import io
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,6 +28,7 @@ from tacit.report.building import report_of
 from tacit.report.exports import WORKBOOK, export_files
 from tacit.report.exports.tables import FORM
 from tacit.report.view import OfficerPart
+from tacit.synthesis.answers import MADE
 
 PAGE = "report.html"
 LIBRARIES = ("pyarrow", "openpyxl")
@@ -100,6 +103,10 @@ def release_files(
         stem = file_stem(one.name)
         found[f"values/{stem}.csv"] = one.to_csv().encode()
         found[f"values/{stem}.parquet"] = parquet_bytes(one)
+        rows = one.rows_csv
+        if rows is not None:
+            found[f"rows/{stem}.csv"] = rows.encode()
+            found[f"rows/{stem}.csv-metadata.json"] = rows_metadata(one)
     more = export_files(releases, words=file.words, exports=written.exports)
     desk = OfficerPart(
         analyst=file.analyst, table=file.table, version=file.version, written=True, signed_by=written.signed_by,
@@ -120,6 +127,25 @@ def parquet_bytes(release: Release, *, form: int = FORM) -> bytes:
     options: dict[str, Any] = {} if form < FORM else {"compression": "none"}
     pyarrow.parquet.write_table(release.to_arrow(), out, **options)
     return out.getvalue()
+
+
+def rows_metadata(release: Release) -> bytes:
+    """CSVW metadata of the synthetic rows: that they are synthetic, and the digest of their certificate."""
+    said = release.statement["synthetic"]
+    told = {
+        "@context": "http://www.w3.org/ns/csvw",
+        "url": f"{file_stem(release.name)}.csv",
+        "dc:title": f"Synthetic rows: {release.name}",
+        "dc:description": MADE,
+        "synthetic": True,
+        "made_up": release.made_up,
+        "publishable": release.publishable,
+        "certificate": release.certificate["digest"],
+        "weight": said["stand_for"] / said["rows"],
+        "not_for": said["not_for"],
+        "tableSchema": {"columns": [{"name": name} for name in said["columns"]]},
+    }
+    return f"{json.dumps(told, indent=2, ensure_ascii=False)}\n".encode()
 
 
 def _listed(more: Mapping[str, bytes]) -> list[tuple[str, str]]:

@@ -128,7 +128,7 @@ def _as_written(
     for name, said in {"manifest.json": listed, **certificates}.items():
         same = is_bound(said) and (place / name).read_bytes() == f"{json_text(said)}\n".encode()
         yield CheckResult(what=f"{name} is written as its content is", holds=same)
-    known = {*ORDER, "choice", "function", "random_data", "digest", "signature"}
+    known = {*ORDER, "choice", "function", "random_data", "synthetic", "digest", "signature"}
     for name, said in certificates.items():
         other = sorted(set(said) - known)
         why = f"nothing gives {', '.join(other)}" if other else ""
@@ -153,6 +153,11 @@ def _certified(
         noisy = NoisyParts(
             parts={}, keys=_keys_of(place / "values" / f"{stem}.parquet", planned, len(rows) - 1)
         )
+    drawn = None
+    if "synthetic" in said:
+        drawn = (place / "rows" / f"{stem}.csv").read_bytes().decode()
+        if sha256(drawn) != said["synthetic"]["sha256"]:
+            raise ValueError("other rows than the certificate's")
     shape = _shape(planned, len(rows) - 1)
     values = [
         np.array([_number(cell) for cell in column], dtype=np.float64).reshape(shape)
@@ -173,7 +178,8 @@ def _certified(
         planned=planned, noisy=noisy, estimate=found, standing=standing,
         publishable=said["noise_source"] == CIPHER,
         made_up=said["data"].get("made_up") is True, corrections=corrections, data=dict(said["data"]),
-        words=tuple(columns[3]), certify=functools.partial(_as_said, {**inner, "digest": said["digest"]}),
+        words=tuple(columns[3]), rows_text=drawn,
+        certify=functools.partial(_as_said, {**inner, "digest": said["digest"]}),
     )  # fmt: skip
 
 

@@ -29,6 +29,7 @@ from tacit.guarantees import Unit
 from tacit.sources.axes import CountRows, Listed, Squares, Steps
 from tacit.sources.columns import Date, Measured
 from tacit.sources.expressions import And, Expression, Not, parse
+from tacit.sources.margins import MarginsWanted, read_margins
 from tacit.sources.query import Cells, RowsWanted, TrainingRows, read_rows, run
 from tacit.sources.schema import Schema
 from tacit.sources.tables import Table
@@ -502,8 +503,13 @@ def read_cells(
     requests = [r for q in questions for r in q.requests if not isinstance(r, RowsWanted)]
     wanted = [r for q in questions for r in q.requests if isinstance(r, RowsWanted)]
 
+    def rows_of(one: RowsWanted) -> Cells:
+        if isinstance(one, MarginsWanted):
+            return read_margins(table, one, key=key)
+        return read_rows(table, [one], key=key)[0]
+
     def both() -> tuple[Iterator[Cells], Iterator[Cells]]:
-        return iter(run(table, requests, key=key)), iter(read_rows(table, wanted, key=key))
+        return iter(run(table, requests, key=key)), iter([rows_of(r) for r in wanted])
 
     cells, rows = table.together(both)
     return [tuple(next(rows if isinstance(r, RowsWanted) else cells) for r in q.requests) for q in questions]

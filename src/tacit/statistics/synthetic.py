@@ -239,11 +239,11 @@ def _extend(
 def _frame(drawn: dict[str, tuple[Axis, Any]], schema: Schema, rows: int, source: Source) -> DataFrame:
     import pyarrow as pa
 
-    columns = {name: _column(axis, places, schema, source) for name, (axis, places) in drawn.items()}
+    columns = {name: arrow_column(axis, places, schema, source) for name, (axis, places) in drawn.items()}
     return pa.table(columns).to_pandas(date_as_object=False)
 
 
-def _column(axis: Axis, places: Any, schema: Schema, source: Source) -> Any:
+def arrow_column(axis: Axis, places: Any, schema: Schema, source: Source) -> Any:
     """An Arrow column of the declared type."""
     import pyarrow as pa
 

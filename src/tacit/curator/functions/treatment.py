@@ -153,7 +153,7 @@ class FunctionTreatment(Treatment):
 
     def fitted(self, rows: Any) -> Any:
         """The true integers, or the one fixed sentence. PRIVATE: to be given to the mechanism only."""
-        return _fitted(lambda: self.fit.integers(rows))
+        return fixed_sentence(lambda: self.fit.integers(rows))
 
     def numbers(self, noisy: NoisyParts) -> Floats:
         """The released numbers, as floats."""
@@ -234,7 +234,7 @@ def fit_grid(question: Question) -> Floats:
     return np.asarray(inputs.grid(question.axes[: len(inputs.names)]))
 
 
-def _fitted(action: Callable[[], T]) -> T:
+def fixed_sentence(action: Callable[[], T]) -> T:
     """What the action gives; the one fixed sentence if anything at all goes wrong in it."""
     stop: BaseException | None = None
     with warnings.catch_warnings():

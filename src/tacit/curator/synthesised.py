@@ -1,0 +1,328 @@
+"""Synthetic rows in the curator: the schedule at a price, the run on true margins, and the rows read back.
+
+The schedule is fixed before a row is read, so that the price is that of a fixed list of events. A run that fails says
+one fixed sentence after the charge, and keeps no count.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tacit.accounting.events import Event
+from tacit.curator.functions.treatment import fixed_sentence
+from tacit.curator.intervals import Estimate
+from tacit.curator.prices import Number, Price
+from tacit.curator.treatments import NoisyParts, Treatment, mu_squared_within
+from tacit.errors import InvalidParameter
+from tacit.exact.arrays import Integers
+from tacit.exact.canonical import sha256
+from tacit.exact.rounding import down
+from tacit.guarantees.arguments import instance
+from tacit.mechanisms.base import Mechanism
+from tacit.noise.source import Source, default_source
+from tacit.sources.axes import Binned
+from tacit.sources.expressions import Expression
+from tacit.sources.margins import MarginCells
+from tacit.sources.query import Cells
+from tacit.statistics.base import Question
+from tacit.synthesis.answers import NOT_FOR, Synthetic
+from tacit.synthesis.rounds import Outcome, synthesise_margins
+from tacit.synthesis.schedule import Schedule, calibrated, epsilon_of
+from tacit.synthesis.statistic import ERRORS, MODEL_CELLS, ROUNDS, SyntheticTable, moves, synthetic_table
+from tacit.synthesis.trees import cells_of
+
+if TYPE_CHECKING:
+    from tacit.curator.curator import Curator
+    from tacit.curator.release import Release
+
+LOUDEST = 1e6
+"""A standard deviation of one-way margins above which no table is learned from."""
+POST_PROCESSING = "fits, drawn rows and answers are made of the noisy numbers alone"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SynthesisTreatment(Treatment):
+    """A schedule of choices and measurements, and the rows that are drawn from them."""
+
+    schedule: Schedule
+
+    @property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        """Each mechanism once; `events` says how often."""
+        return self.schedule.mechanisms
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """The fixed list of what is run."""
+        return self.schedule.events
+
+    @property
+    def theorems(self) -> tuple[str, ...]:
+        """What the claim rests on."""
+        own = (
+            "synthesis-score",
+            "synthesis-account",
+            *(("synthesis-errors",) if self.schedule.errors else ()),
+        )
+        return (*dict.fromkeys(t for m in self.mechanisms for t in m.theorems), *own, "compose-profile")
+
+    def pure(self) -> None:
+        """Gaussian noise has no pure epsilon."""
+        return
+
+    def concentrated(self) -> Fraction | None:
+        """The rho of all rounds."""
+        return self.schedule.rho
+
+    def mu_squared(self) -> None:
+        """The exponential mechanism is not Gaussian: no mu is claimed."""
+        return
+
+    # --- running ----------------------------------------------------------------------------------------
+    def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> NoisyParts:
+        """Choices, measurements, rows; lets go of the counts, however it ends."""
+        (read,) = cells
+        assert isinstance(read, MarginCells)
+        statistic, details = question.statistic, question.details
+        assert isinstance(statistic, SyntheticTable)
+        source = source if source is not None else default_source()
+        try:
+            outcome = fixed_sentence(
+                lambda: synthesise_margins(
+                    read.margins, details["sizes"], self.schedule, candidates=details["candidates"],
+                    checked=details["checked"], zeros=details["zeros"], cells=statistic.cells, draw=statistic.draw,
+                    source=source,
+                )
+            )  # fmt: skip
+        finally:
+            read.clear()
+        return NoisyParts(parts=packed(outcome, seed=int(source.words(1)[0] >> np.uint64(2))))
+
+    def read(
+        self, question: Question, noisy: NoisyParts, confidence: Fraction, *, coordinates: int = 1
+    ) -> Estimate:
+        """The total variation of each checked margin from the table; without a measured error it may be anything."""
+        made = self.synthetic(question, noisy, confidence=confidence)
+        found = made.errors()
+        if not found:
+            count = len(question.details["shown"])
+            return Estimate(value=np.full(count, np.nan), low=np.zeros(count), high=np.ones(count))
+        value, low, high = np.array([found[m] for m in question.details["shown"]]).T
+        return Estimate(value=value, low=low, high=high)
+
+    def synthetic(
+        self, question: Question, noisy: NoisyParts, *, confidence: Fraction, publishable: bool = True,
+        made_up: bool = False, certificate: str = "",
+    ) -> Synthetic:  # fmt: skip
+        """The rows with what was measured for them."""
+        outcome, seed = unpacked(noisy.parts, question)
+        return Synthetic(
+            axes=question.details["axes"], schema=question.schema, schedule=self.schedule, outcome=outcome,
+            checked=question.details["checked"], seed=seed, confidence=float(confidence), publishable=publishable,
+            made_up=made_up, certificate=certificate,
+        )  # fmt: skip
+
+    # --- words ------------------------------------------------------------------------------------------
+    def describe(self) -> dict[str, Any]:
+        """The mechanisms for a certificate, with how often each runs."""
+        s = self.schedule
+        noise = [
+            {"part": "one-way margins", "times": 1, **s.ones.noise_distribution},
+            {"part": "choices", "times": s.rounds, **s.choosing.noise_distribution},
+            {"part": "chosen margins", "times": s.rounds, **s.measuring.noise_distribution},
+        ]
+        if s.errors is not None:
+            noise.append({"part": "errors of the rows", "times": 1, **s.errors.noise_distribution})
+        return {
+            "noise": noise, "chosen": self.reason, "numerical_delta": 0.0, "schedule": "fixed in advance",
+            "post_processing": POST_PROCESSING, "not_for": list(NOT_FOR),
+        }  # fmt: skip
+
+    def sensitivity_record(self, question: Question) -> dict[str, str]:
+        """How far one unit moves one margin, all one-way margins, a score, and the errors."""
+        one, ones = moves(question.unit), moves(question.unit, len(question.details["sizes"]))
+        return {
+            "margin_l1": str(one.l1),
+            "margin_l2_squared": str(one.l2_squared),
+            "one_way_l2_squared": str(ones.l2_squared),
+            "score": str(one.l1),
+            "errors_l2_squared": str(len(question.details["checked"]) * one.l1**2),
+        }
+
+    def grid_record(self, question: Question) -> dict[str, str]:
+        """Counts and L1 errors are whole numbers."""
+        return {"counts": "1", "errors": "1"}
+
+    @property
+    def covers(self) -> str:
+        """What the intervals of the errors hold."""
+        if self.schedule.errors is None:
+            return "nothing: no part of the price measured the error of the rows"
+        return "the total variation between the rows and the table on each margin, all margins at once on each side"
+
+    def own_error(
+        self, question: Question, confidence: Fraction, rows: int | None
+    ) -> tuple[float | None, float | None, str] | None:
+        """How far a bound lies above the measured error, for a guess of the number of rows."""
+        left = question.details["left_out"]
+        told = f"; {left}" if left else ""
+        if self.schedule.errors is None:
+            return None, None, f"no error of the rows is measured{told}"
+        if rows is None:
+            return None, None, f"depends on the number of rows: give rows= for a guess{told}"
+        std = float(self.schedule.errors.noise_std) / (2 * rows)
+        count = len(question.details["checked"])
+        from scipy.special import ndtri
+
+        each = -np.expm1(np.log(1 - 0.9 * float(1 - confidence)) / count)
+        about = f"the measured total variation of {count:,} margins at {rows:,} rows, all at once{told}"
+        return std * 0.7978845608028654, float(-ndtri(each)) * std, about
+
+    @property
+    def log_error(self) -> float:
+        """ln of the error of a measured cell at 95%."""
+        return float(np.log(1.96 * float(self.schedule.measuring.noise_std)))
+
+    def variances(self) -> dict[str, float]:
+        """Rows have no cells that are added up."""
+        return {}
+
+
+# --- the record --------------------------------------------------------------------------------------------
+def packed(outcome: Outcome, *, seed: int) -> dict[str, Any]:
+    """An outcome as arrays of whole numbers; the rows compressed, so that a ledger keeps them."""
+    width = 3
+    chosen = np.full((len(outcome.chosen), width), -1, dtype=np.int64)
+    for k, margin in enumerate(outcome.chosen):
+        chosen[k, : len(margin)] = margin
+    body = zlib.compress(np.ascontiguousarray(outcome.rows.T, dtype="<u2").tobytes(), 6)
+    bytes_ = np.frombuffer(body + bytes(-len(body) % 8), dtype="<i8")
+    empty = np.zeros(0, dtype=np.int64)
+    return {
+        "total": np.array([outcome.total]),
+        "seed": np.array([seed]),
+        "ones": np.concatenate(outcome.ones),
+        "chosen": chosen,
+        "measured": np.concatenate([empty, *outcome.measured]),
+        "errors": empty if outcome.errors is None else outcome.errors,
+        "shape": np.array([*outcome.rows.shape, len(body)]),
+        "rows": bytes_.copy(),
+    }
+
+
+def unpacked(parts: dict[str, Any], question: Question) -> tuple[Outcome, int]:
+    """The outcome of a record, and the seed of what is drawn inside of bins."""
+    sizes = question.details["sizes"]
+    chosen = tuple(tuple(int(i) for i in line if i >= 0) for line in np.asarray(parts["chosen"]))
+    ends = np.cumsum([cells_of(m, sizes) for m in chosen]).tolist()
+    measured = np.split(np.asarray(parts["measured"]), ends[:-1]) if chosen else []
+    count, columns, length = (int(v) for v in parts["shape"])
+    body = np.asarray(parts["rows"]).astype("<i8").tobytes()[:length]
+    size = count * columns * 2
+    opened = zlib.decompressobj().decompress(body, size + 1)
+    rows = np.frombuffer(opened, dtype="<u2").reshape(columns, count).T.astype(np.int32)
+    errors: Integers | None = np.asarray(parts["errors"])
+    outcome = Outcome(
+        ones=tuple(np.split(np.asarray(parts["ones"]), np.cumsum(sizes)[:-1])),
+        chosen=chosen,
+        measured=tuple(measured),
+        total=int(np.asarray(parts["total"])[0]),
+        rows=rows,
+        errors=errors if errors is not None and errors.size else None,
+    )
+    return outcome, int(np.asarray(parts["seed"])[0])
+
+
+def synthetic_record(synthetic: Synthetic) -> dict[str, Any]:
+    """What a certificate says of the rows: their number, their digest, and what was measured for them."""
+    return {
+        "rows": len(synthetic.outcome.rows),
+        "stand_for": synthetic.total,
+        "columns": list(synthetic.columns),
+        "sha256": sha256(synthetic.to_csv()),
+        "measured": synthetic.measurements,
+        "not_for": list(NOT_FOR),
+    }
+
+
+# --- the price ---------------------------------------------------------------------------------------------
+def treat_synthesis(question: Question, price: Price) -> SynthesisTreatment:
+    """The schedule with the least noise whose certified account keeps to the price."""
+    neighbours = question.unit.neighbours
+    squared = mu_squared_within(price)
+    if squared is None or price.kind not in ("approximate", "concentrated"):
+        raise InvalidParameter(
+            parameter="price", value=price.kind, must="have a delta or be a rho, where rows are synthesised",
+            hint="pay with epsilon= and delta=, or with rho=",
+        )  # fmt: skip
+    guess = max(float(squared) ** 0.5, 1e-6)
+    if price.kind == "concentrated":
+        limit = price.rho or Fraction(0)
+        made = calibrated(question, lambda s: s.rho is not None and s.rho <= limit, guess)
+    else:
+        epsilon, delta = down(price.epsilon or 0), down(price.delta or 0)
+        made = calibrated(question, lambda s: epsilon_of(s, delta, neighbours) <= epsilon, guess)
+    if float(made.ones.noise_std) > LOUDEST:
+        raise InvalidParameter(
+            parameter="price", value=str(price), must="be large enough for the one-way margins",
+            hint=f"their noise would have a standard deviation of {float(made.ones.noise_std):.3g} rows",
+        )  # fmt: skip
+    statistic: Any = question.statistic
+    reason = (
+        f"{len(question.details['sizes'])} one-way margins, then {made.rounds} chosen among "
+        f"{len(question.details['candidates']):,} of up to {statistic.order} columns, by a fixed schedule"
+    )
+    return SynthesisTreatment(noise=(), price=price, reason=reason, delta=price.spent_delta, schedule=made)
+
+
+def synthesise(
+    curator: Curator,
+    *,
+    columns: str | Binned | Sequence[str | Binned],
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
+    key: str | None = None,
+    rounds: int = ROUNDS,
+    order: int = 3,
+    errors: float = ERRORS,
+    draw: int | None = None,
+    impossible: Sequence[Mapping[str, Any]] = (),
+    where: str | Expression | None = None,
+    cells: int = MODEL_CELLS,
+) -> Synthetic:
+    """Synthetic rows of a curator's table: `synthesise(curator, columns=["age", "sex"], epsilon=1, delta=1e-6)`.
+
+    Charges the ledger before a row is read. The same request is answered from the record, free. Other words are those
+    of `synthetic_table`, which `curator.release` takes for a release with its certificate.
+    """
+    from tacit.curator.curator import Curator as Kind
+
+    instance(
+        "curator", curator, Kind, must="be a Curator", hint="tacit.synthesise(survey, columns=[...], ...)"
+    )
+    if epsilon is None and rho is None:
+        raise InvalidParameter(
+            parameter="epsilon",
+            value=None,
+            must="be given: there is no default price",
+            hint="with delta, or rho",
+        )
+    asked = synthetic_table(
+        columns,
+        rounds=rounds,
+        order=order,
+        errors=errors,
+        draw=draw,
+        impossible=impossible,
+        where=where,
+        cells=cells,
+    )
+    made: Release = curator.release(asked, epsilon=epsilon, delta=delta, rho=rho, key=key)
+    return made.synthetic

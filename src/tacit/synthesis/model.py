@@ -1,0 +1,165 @@
+"""The model: the distribution of largest entropy that fits noisy margins, on a junction tree.
+
+    p(x) proportional to exp( sum over measured margins m of theta_m(x_m) )
+
+Fitting minimises sum_m ||N p_m - y_m||^2 / (2 noise_std_m^2) by entropic mirror descent: theta_m falls by a step times
+the gradient of its margin, and belief propagation gives the margins of the new p. Post-processing: noisy numbers in,
+a distribution out; nothing here sees a row. Source: McKenna, Sheldon, Miklau 2019.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tacit.exact.arrays import Floats
+from tacit.synthesis.trees import JunctionTree, Margin, junction_tree
+
+FLOOR = -1e30
+"""The logarithm of an impossible cell: finite, so that differences are numbers."""
+FASTER, SLOWER = 1.4, 0.5
+
+
+@dataclass(slots=True, kw_only=True)
+class Target:
+    """What one margin should be: counts, each with noise of this variance; several measurements count as their mean."""
+
+    counts: Floats
+    variance: float
+
+    def joined(self, counts: Floats, variance: float) -> Target:
+        """With one more measurement, weighted by inverse variance: for the fit, which claims nothing."""
+        share = variance / (self.variance + variance)
+        return Target(
+            counts=share * self.counts + (1 - share) * counts,
+            variance=self.variance * variance / (self.variance + variance),
+        )
+
+
+@dataclass(slots=True, kw_only=True)
+class Model:
+    """Potentials by margin, their junction tree, and the beliefs of its cliques after the last propagation."""
+
+    sizes: tuple[int, ...]
+    rows: float
+    targets: dict[Margin, Target] = field(default_factory=dict)
+    potentials: dict[Margin, Floats] = field(default_factory=dict)
+    zeros: Mapping[Margin, Any] = field(default_factory=dict)
+    tree: JunctionTree = field(init=False)
+    beliefs: list[Floats] = field(init=False)
+    _homes: dict[Margin, int] = field(init=False)
+    _step: float = 1.0
+
+    def __post_init__(self) -> None:
+        self.arrange()
+
+    def arrange(self) -> None:
+        """The junction tree of all margins so far, and the beliefs of the potentials as they are."""
+        margins = [*self.targets, *self.zeros]
+        self.tree = junction_tree(margins, self.sizes)
+        self._homes = {m: self.tree.home(m) for m in margins}
+        self.propagate()
+
+    def measure(self, margin: Margin, counts: Floats, variance: float) -> None:
+        """One more noisy margin; the caller fits afterwards."""
+        known = self.targets.get(margin)
+        self.targets[margin] = (
+            Target(counts=counts, variance=variance) if known is None else known.joined(counts, variance)
+        )
+        self.potentials.setdefault(margin, np.zeros(counts.shape))
+
+    def propagate(self) -> None:
+        """Beliefs of all cliques: two passes of messages along the tree, in logarithms."""
+        tree = self.tree
+        logs = [np.zeros([self.sizes[i] for i in c]) for c in tree.cliques]
+        for margin, theta in self.potentials.items():
+            home = self._homes[margin]
+            logs[home] += spread(theta, margin, tree.cliques[home])
+        for margin, impossible in self.zeros.items():
+            home = self._homes[margin]
+            logs[home] += spread(np.where(impossible, FLOOR, 0.0), margin, tree.cliques[home])
+        up: list[Floats | None] = [None] * len(logs)
+        for k in range(len(logs) - 1, -1, -1):
+            parent, common = tree.parents[k], tree.separators[k]
+            logs[k] -= logs[k].max()
+            if parent >= 0:
+                message = _log_margin(logs[k], tree.cliques[k], common)
+                up[k] = message
+                logs[parent] += spread(message, common, tree.cliques[parent])
+        beliefs: list[Floats] = []
+        for k, log in enumerate(logs):
+            parent, common = tree.parents[k], tree.separators[k]
+            if parent >= 0:
+                mass = margin_of(beliefs[parent], tree.cliques[parent], common)
+                sent = up[k]
+                assert sent is not None
+                with np.errstate(divide="ignore"):
+                    ratio = np.where(mass > 0, np.log(mass), FLOOR) - sent
+                log = log + spread(ratio, common, tree.cliques[k])
+                made = np.exp(np.minimum(log, 0.0))
+            else:
+                made = np.exp(log - log.max())
+            beliefs.append(made / made.sum())
+        self.beliefs = beliefs
+
+    @property
+    def impossible(self) -> bool:
+        """Has no row any probability? Every belief is then made of cells that were declared impossible."""
+        home = {m: margin_of(self.beliefs[k], self.tree.cliques[k], m) for m, k in self._homes.items()}
+        return any(float(home[m][np.asarray(z)].sum()) > 0.5 for m, z in self.zeros.items())
+
+    def margin(self, margin: Margin) -> Floats:
+        """The probabilities of a margin that lies in a clique."""
+        home = self._homes[margin] if margin in self._homes else self.tree.home(margin)
+        return margin_of(self.beliefs[home], self.tree.cliques[home], margin)
+
+    def loss(self) -> tuple[float, dict[Margin, Floats]]:
+        """The misfit, and its gradient by the probabilities of each margin."""
+        total, gradients = 0.0, {}
+        for margin, target in self.targets.items():
+            off = self.rows * self.margin(margin) - target.counts
+            total += float((off * off).sum()) / (2 * target.variance)
+            gradients[margin] = off * (self.rows / target.variance)
+        return total, gradients
+
+    def fit(self, steps: int) -> float:
+        """So many steps of mirror descent; the misfit at the end. A step that misfits more is undone."""
+        best, gradients = self.loss()
+        scale = max(self.rows**2 / t.variance for t in self.targets.values())
+        for _ in range(steps):
+            kept, held = self.potentials, self.beliefs
+            rate = self._step / scale
+            self.potentials = {m: theta - rate * gradients[m] for m, theta in kept.items()}
+            self.propagate()
+            found, slopes = self.loss()
+            if found <= best:
+                best, gradients = found, slopes
+                self._step *= FASTER
+            else:
+                self.potentials, self.beliefs = kept, held
+                self._step *= SLOWER
+        return best
+
+
+def spread(values: Floats, margin: Margin, clique: Margin) -> Floats:
+    """A table of some columns of a clique, shaped so that it broadcasts over the clique."""
+    sizes = iter(values.shape)
+    return values.reshape([next(sizes) if i in margin else 1 for i in clique])
+
+
+def margin_of(values: Floats, clique: Margin, margin: Margin) -> Floats:
+    """The sums of a clique's table over all columns but these; columns rise in both."""
+    gone = tuple(k for k, i in enumerate(clique) if i not in margin)
+    return np.asarray(values.sum(axis=gone)) if gone else values
+
+
+def _log_margin(logs: Floats, clique: Margin, margin: Margin) -> Floats:
+    gone = tuple(k for k, i in enumerate(clique) if i not in margin)
+    if not gone:
+        return logs
+    top = logs.max(axis=gone, keepdims=True)
+    total = np.exp(logs - top).sum(axis=gone)
+    return np.asarray(np.log(total) + np.squeeze(top, axis=gone))

@@ -1,0 +1,181 @@
+"""Select, measure, fit, draw: the rounds of a synthesis on true margins, of which only noisy ones leave.
+
+One-way margins first. Each round draws rows from the present model, scores every candidate margin c by
+
+    ||t_c - M_c||_1 - penalty_c,    penalty_c = sqrt(2/pi) noise_std cells(c) / 2,
+
+chooses one by the exponential mechanism among those that keep the junction tree within its limit of cells, measures it
+with Gaussian noise, and fits the model again. t are the true counts, M those of the drawn rows scaled to the noisy
+number of rows and rounded: a public table, so that the score moves by at most as much as t (`synthesis-score`). The
+true counts enter a choice, a measurement and the final errors, and nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from tacit.exact.arrays import Integers
+from tacit.mechanisms import RoundedGaussian
+from tacit.noise.source import Source, default_source
+from tacit.sources.error_boundary import each
+from tacit.sources.margins import counts_of
+from tacit.synthesis.drawing import Codes, draw_rows
+from tacit.synthesis.model import Model
+from tacit.synthesis.schedule import Schedule
+from tacit.synthesis.trees import Margin, cells_of, fits
+
+WARM, FIRST, LAST = 15, 60, 150
+"""Steps of the fit: in each round, after the one-way margins, and at the end."""
+SCORED = 50_000
+"""At most so many rows are drawn to score the candidates."""
+PENALTY = math.sqrt(2 / math.pi) / 2
+"""Half of E |noise| of a cell over its standard deviation: better than the whole on Adult and two other tables."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """All that a synthesis lets out: noisy margins, what was chosen, the rows, and their noisy errors."""
+
+    ones: tuple[Integers, ...]
+    chosen: tuple[Margin, ...]
+    measured: tuple[Integers, ...]
+    total: int
+    rows: Codes = field(repr=False)
+    errors: Integers | None = None
+
+
+def synthesise_margins(
+    true: Mapping[Margin, Integers],
+    sizes: Sequence[int],
+    schedule: Schedule,
+    *,
+    candidates: Sequence[Margin],
+    checked: Sequence[Margin] = (),
+    zeros: Mapping[Margin, np.ndarray] | None = None,
+    cells: int,
+    draw: int | None = None,
+    source: Source | None = None,
+) -> Outcome:
+    """The whole of it; `true` is PRIVATE, and holds the flattened counts of every margin that is named."""
+    source = source if source is not None else default_source()
+    shape = tuple(sizes)
+    ones = _ones(true, shape, schedule, source)
+    total = noisy_total(ones)
+    model = Model(sizes=shape, rows=float(total), zeros=dict(zeros or {}))
+    for i, counts in enumerate(ones):
+        model.measure((i,), counts.astype(np.float64), float(schedule.ones.noise_std) ** 2)
+    model.arrange()
+    model.fit(FIRST)
+    chosen: list[Margin] = []
+    measured: list[Integers] = []
+    for _ in each(range(schedule.rounds), "rounds of synthesis"):
+        known = scaled_margins(draw_rows(model, min(total, SCORED), source), shape, candidates, total)
+        margin = _choose(true, known, candidates, schedule, model, cells, source)
+        noisy = _noisy(schedule.measuring, true[margin], source)
+        shaped = noisy.reshape([shape[i] for i in margin]).astype(np.float64)
+        model.measure(margin, shaped, float(schedule.measuring.noise_std) ** 2)
+        model.arrange()
+        model.fit(WARM)
+        chosen.append(margin)
+        measured.append(noisy)
+    model.fit(LAST)
+    rows = draw_rows(model, total if draw is None else draw, source)
+    return Outcome(
+        ones=tuple(ones),
+        chosen=tuple(chosen),
+        measured=tuple(measured),
+        total=total,
+        rows=rows,
+        errors=_errors(true, rows, shape, schedule, checked, total, source),
+    )
+
+
+def _ones(
+    true: Mapping[Margin, Integers], sizes: tuple[int, ...], schedule: Schedule, source: Source
+) -> list[Integers]:
+    """All one-way margins as one vector: one release."""
+    joined = np.concatenate([true[(i,)] for i in range(len(sizes))])
+    noisy = _noisy(schedule.ones, joined, source)
+    return np.split(noisy, np.cumsum(sizes)[:-1])
+
+
+def _noisy(noise: RoundedGaussian, exact: Integers, source: Source) -> Integers:
+    """The numbers with independent noise, of the law that the schedule states."""
+    (found,) = noise.release_parts([exact], cells=_no_cells, source=source)
+    return np.asarray(found).astype(np.int64)
+
+
+def _no_cells() -> Integers:
+    raise AssertionError("independent noise asks for no cells")
+
+
+def noisy_total(ones: Sequence[Integers]) -> int:
+    """The number of rows: the mean of the totals of the one-way margins, weighted by inverse variance; at least 1."""
+    weights = [1 / len(counts) for counts in ones]
+    mean = sum(w * int(c.sum()) for w, c in zip(weights, ones, strict=True)) / sum(weights)
+    return max(1, round(mean))
+
+
+def scaled_margins(
+    rows: Codes, sizes: tuple[int, ...], margins: Sequence[Margin], total: int
+) -> dict[Margin, Integers]:
+    """Counts of rows by margin, as whole numbers that stand for `total` rows."""
+    columns = [rows[:, i] for i in range(len(sizes))]
+    found = counts_of(columns, sizes, margins)
+    if len(rows) == total:
+        return found
+    scale = total / max(len(rows), 1)
+    return {m: np.rint(c * scale).astype(np.int64) for m, c in found.items()}
+
+
+def penalty_of(margin: Margin, sizes: Sequence[int], schedule: Schedule) -> Fraction:
+    """Half of what noise alone would add to the L1 distance; a public number."""
+    return Fraction(PENALTY * float(schedule.measuring.noise_std) * cells_of(margin, sizes))
+
+
+def _choose(
+    true: Mapping[Margin, Integers],
+    known: Mapping[Margin, Integers],
+    candidates: Sequence[Margin],
+    schedule: Schedule,
+    model: Model,
+    cells: int,
+    source: Source,
+) -> Margin:
+    """One candidate, by the exponential mechanism among those that fit the model.
+
+    Candidates are drawn one after the other without replacement until one fits: the law of the first that fits is that
+    of the exponential mechanism on those that do (Luce's axiom), and only it leaves this function. Which fit follows
+    from earlier answers. Where none fits, a one-way margin of a measured column would: the first measured is repeated.
+    """
+    sizes, have = model.sizes, [*model.targets, *model.zeros]
+    left = list(candidates)
+    scores = [int(np.abs(true[c] - known[c]).sum()) - penalty_of(c, sizes, schedule) for c in left]
+    while left:
+        at = schedule.choosing.choose(scores, source=source).index
+        if fits([*have, left[at]], sizes, cells):
+            return left[at]
+        del left[at], scores[at]
+    return (0, 1) if (0, 1) in true else candidates[0]
+
+
+def _errors(
+    true: Mapping[Margin, Integers],
+    rows: Codes,
+    sizes: tuple[int, ...],
+    schedule: Schedule,
+    checked: Sequence[Margin],
+    total: int,
+    source: Source,
+) -> Integers | None:
+    """||t_c - S_c||_1 of every checked margin of the finished rows, with noise (`synthesis-errors`)."""
+    if schedule.errors is None:
+        return None
+    drawn = scaled_margins(rows, sizes, checked, total)
+    exact = np.array([int(np.abs(true[c] - drawn[c]).sum()) for c in checked], dtype=np.int64)
+    return _noisy(schedule.errors, exact, source)

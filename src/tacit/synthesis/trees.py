@@ -1,0 +1,114 @@
+"""Junction trees over columns: cliques, separators, and the number of cells that a model would need.
+
+A set of margins is a graph on the columns: two columns are joined if a margin has both. The graph is triangulated
+greedily, by the column whose elimination makes the smallest clique; the maximal cliques, joined along their largest
+common parts, are a junction tree. Belief propagation on it is exact (Lauritzen, Spiegelhalter 1988).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+Margin = tuple[int, ...]
+"""Places of columns, rising."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JunctionTree:
+    """Cliques in an order in which each one follows its parent; -1 marks the root of each connected part.
+
+    `separators[k]` are the columns that clique k shares with its parent. Every column is in some clique.
+    """
+
+    sizes: tuple[int, ...]
+    cliques: tuple[Margin, ...]
+    parents: tuple[int, ...]
+    separators: tuple[Margin, ...]
+
+    @property
+    def cells(self) -> int:
+        """The number of cells of all cliques together."""
+        return sum(cells_of(c, self.sizes) for c in self.cliques)
+
+    def home(self, margin: Margin) -> int:
+        """The smallest clique that holds this margin."""
+        inside = [k for k, c in enumerate(self.cliques) if set(margin) <= set(c)]
+        return min(inside, key=lambda k: cells_of(self.cliques[k], self.sizes))
+
+
+def cells_of(margin: Iterable[int], sizes: Sequence[int]) -> int:
+    """The number of cells of a margin."""
+    return math.prod(sizes[i] for i in margin)
+
+
+def cliques_of(
+    margins: Iterable[Margin], sizes: Sequence[int], *, limit: int | None = None
+) -> list[Margin] | None:
+    """The maximal cliques after triangulation; None as soon as they have more cells than the limit.
+
+    Columns are eliminated one by one, each time the one whose clique has the fewest cells (the first of equal ones).
+    """
+    beside: list[set[int]] = [set() for _ in sizes]
+    for margin in margins:
+        for i in margin:
+            beside[i].update(margin)
+    for i, near in enumerate(beside):
+        near.discard(i)
+    logs = [math.log(s) for s in sizes]
+    weight = [logs[i] + sum(logs[j] for j in near) for i, near in enumerate(beside)]
+    found: list[Margin] = []
+    left, used = set(range(len(sizes))), 0
+    while left:
+        column = min(left, key=lambda i: (weight[i], i))
+        near = beside[column]
+        clique = tuple(sorted((*near, column)))
+        if not any(set(clique) <= set(c) for c in found):
+            found.append(clique)
+            used += cells_of(clique, sizes)
+            if limit is not None and used > limit:
+                return None
+        left.discard(column)
+        for i in near:
+            beside[i] |= near
+            beside[i].discard(i)
+            beside[i].discard(column)
+        for i in near:
+            weight[i] = logs[i] + sum(logs[j] for j in beside[i])
+    return found
+
+
+def junction_tree(margins: Iterable[Margin], sizes: Sequence[int]) -> JunctionTree:
+    """The junction tree of these margins; a column of no margin is a clique by itself."""
+    cliques = cliques_of([*margins], sizes)
+    assert cliques is not None
+    rest = set(range(len(cliques)))
+    order: list[int] = []
+    parents: list[int] = []
+    separators: list[Margin] = []
+    best: dict[int, tuple[int, int]] = {}
+    while rest:
+        # Prim's algorithm for the heaviest separators; a new root where nothing is joined to what is placed.
+        chosen = max(rest, key=lambda k: (best.get(k, (0, -1))[0], -k))
+        weight, parent = best.get(chosen, (0, -1))
+        rest.discard(chosen)
+        held = set(cliques[chosen])
+        parents.append(order.index(parent) if weight else -1)
+        separators.append(tuple(sorted(held & set(cliques[parent]))) if weight else ())
+        order.append(chosen)
+        for other in rest:
+            common = len(held & set(cliques[other]))
+            if common > best.get(other, (0, -1))[0]:
+                best[other] = (common, chosen)
+    return JunctionTree(
+        sizes=tuple(sizes),
+        cliques=tuple(cliques[k] for k in order),
+        parents=tuple(parents),
+        separators=tuple(separators),
+    )
+
+
+def fits(margins: Iterable[Margin], sizes: Sequence[int], limit: int) -> bool:
+    """Has the junction tree of these margins at most so many cells?"""
+    return cliques_of(margins, sizes, limit=limit) is not None
