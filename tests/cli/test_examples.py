@@ -41,6 +41,30 @@ FILES = {
     "later.csv": RELEASED,
     "voters.csv": "name,zip,age\nAnn,13014,41\nBob,13012,28\n",
     "study.csv": "published,reference,Ann\n0.5,0.4,1\n0.25,0.3,0\n",
+    "people.toml": """
+[data]
+path = "survey.csv"
+[protect]
+unit = "rows"
+[budget]
+epsilon = 1.0
+delta = 1e-6
+[ledger]
+path = "people.ledger"
+another = true
+[schema.age]
+kind = "integer"
+low = 0
+high = 120
+[schema.region]
+kind = "category"
+keys = ["north", "south"]
+[[release]]
+name = "people"
+kind = "synthetic_table"
+columns = [{ column = "age", bins = 4 }, "region"]
+rounds = 2
+""",
     "survey.csv": "age,region\n30,north\n41,south\n",
     "survey.toml": """
 [data]

@@ -204,6 +204,8 @@ RUN = [
     ("docs/random-data.md", True, 20),
     ("docs/report.md", True, 1),
     ("docs/sparse-histograms.md", False, 4),
+    ("docs/synthesis.md", True, 5),
+    ("examples/boosting-on-synthetic-rows.md", True, 1),
     ("examples/noise-for-many-queries.md", True, 12),
 ]
 

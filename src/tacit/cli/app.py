@@ -19,6 +19,7 @@ from tacit.cli.optimal import optimal
 from tacit.cli.output import PlainGroup
 from tacit.cli.plans import key, plan, release, verify
 from tacit.cli.random import random
+from tacit.cli.synthesise import synthesise
 
 app = typer.Typer(
     name="tacit",
@@ -62,6 +63,7 @@ app.command(name="plan")(plan)
 app.add_typer(random, name="random")
 app.command(name="release")(release)
 app.command(name="reproduce")(reproduce)
+app.command(name="synthesise")(synthesise)
 app.command(name="theorem")(theorem)
 app.command(name="treat")(treat)
 app.command(name="twin")(twin)

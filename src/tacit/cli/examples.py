@@ -222,6 +222,10 @@ EXAMPLES: dict[str, Example] = {
         "out, charged, released, files, charge, replayed, corrections, replaces, spent, remaining",
     ),
     "reproduce": Example("reproduce hall-2.1", "name, title, source, columns, rows, notes, files"),
+    "synthesise": Example(
+        "synthesise people.toml --out out/people --rows people.parquet",
+        "out, charged, released, files, charge, replayed, rows, stand_for, certificate, worst",
+    ),
     "theorem": Example("theorem zcdp-to-approximate", "id, statement, assumptions, source, standing, page"),
     "treat": Example(
         "treat out/demo/survey.parquet --out treated.parquet --remove person_id --top age=85 --quasi age,sex",
