@@ -218,3 +218,59 @@ def test_an_empty_table_gives_rows_and_no_error() -> None:
         made = tacit.synthesise(held, columns=NAMES, epsilon=1.0, delta=1e-6, rounds=2)
     assert made.total >= 1
     assert json.dumps(made.measurements)
+
+
+@pytest.mark.parametrize(
+    "odd", [{"c0": 2**62}, {"c0": -5, "c1": 99}, {"c2": None}, {"c4": None, "c5": 2**40}]
+)
+def test_one_odd_row_changes_nothing_but_the_noise(odd) -> None:
+    """Types, columns, keys, the price and the words are those of the table without it; no error tells of it."""
+    asked = tacit.synthesis.synthetic_table(NAMES, rounds=2)
+    told = []
+    for extra in ([], [odd]):
+        frame = pd.concat([FRAME.astype("Int64"), pd.DataFrame(extra, columns=NAMES, dtype="Int64")])
+        with curator(frame) as held:
+            release = held.release(asked, epsilon=1.0, delta=1e-6)
+        rows = release.synthetic.rows
+        certificate = release.certificate
+        said = [certificate[n] for n in ("event", "mechanism", "sensitivity", "theorems", "price", "choice")]
+        told.append(
+            (list(rows.dtypes), list(rows.columns), said, sorted(certificate), release.columns["margin"])
+        )
+    assert told[0] == told[1]
+
+
+def test_a_folder_of_synthetic_rows_verifies_and_a_changed_row_does_not(
+    tmp_path, monkeypatch, capsys
+) -> None:
+    from tacit.cli import main
+
+    FRAME.to_csv(tmp_path / "people.csv", index=False)
+    columns = "\n".join(
+        f'[schema.{n}]\nkind = "integer"\nlow = 0\nhigh = {s - 1}\n'
+        for n, s in zip(NAMES, SIZES, strict=True)
+    )
+    (tmp_path / "plan.toml").write_text(
+        '[data]\npath = "people.csv"\n[protect]\nunit = "rows"\n[budget]\nepsilon = 1.0\ndelta = 1e-6\n'
+        f'{columns}\n[[release]]\nname = "people"\nkind = "synthetic_table"\nrounds = 3\n'
+        f"columns = {json.dumps(NAMES)}\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    assert main(["synthesise", "plan.toml", "--out", "out", "--rows", "rows.parquet", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["charged"]
+    assert (tmp_path / "out/rows/people.csv").read_text().count("\n") == said["rows"] + 1
+    told = json.loads((tmp_path / "out/rows/people.csv-metadata.json").read_text())
+    assert told["synthetic"] is True
+    assert told["certificate"] == said["certificate"]
+    ledger = next(tmp_path.glob("*.ledger"))
+    assert main(["verify", "out", "--ledger", str(ledger)]) == 0, capsys.readouterr().out
+    text = (tmp_path / "out/rows/people.csv").read_text().splitlines()
+    text[1], text[2] = text[2], text[1] + "1"
+    (tmp_path / "out/rows/people.csv").write_text("\n".join(text) + "\n")
+    assert main(["verify", "out"]) == 1
+    capsys.readouterr()
+    assert main(["synthesise", "plan.toml", "--out", "out"]) == 2
+    assert main(["release", "plan.toml", "--out", "again"]) == 0
+    page = (tmp_path / "again/report.html").read_text()
+    assert "Synthetic rows" in page

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 LOUDEST = 1e6
 """A standard deviation of one-way margins above which no table is learned from."""
+NOISE_FILLED = 0.05
+"""A margin with a larger share of its rows in cells that noise alone may have filled is named."""
 POST_PROCESSING = "fits, drawn rows and answers are made of the noisy numbers alone"
 
 
@@ -201,7 +203,7 @@ def packed(outcome: Outcome, *, seed: int) -> dict[str, Any]:
     chosen = np.full((len(outcome.chosen), width), -1, dtype=np.int64)
     for k, margin in enumerate(outcome.chosen):
         chosen[k, : len(margin)] = margin
-    body = zlib.compress(np.ascontiguousarray(outcome.rows.T, dtype="<u2").tobytes(), 6)
+    body = zlib.compress(np.ascontiguousarray(outcome.rows.T, dtype="<u4").tobytes(), 6)
     bytes_ = np.frombuffer(body + bytes(-len(body) % 8), dtype="<i8")
     empty = np.zeros(0, dtype=np.int64)
     return {
@@ -224,9 +226,9 @@ def unpacked(parts: dict[str, Any], question: Question) -> tuple[Outcome, int]:
     measured = np.split(np.asarray(parts["measured"]), ends[:-1]) if chosen else []
     count, columns, length = (int(v) for v in parts["shape"])
     body = np.asarray(parts["rows"]).astype("<i8").tobytes()[:length]
-    size = count * columns * 2
+    size = count * columns * 4
     opened = zlib.decompressobj().decompress(body, size + 1)
-    rows = np.frombuffer(opened, dtype="<u2").reshape(columns, count).T.astype(np.int32)
+    rows = np.frombuffer(opened, dtype="<u4").reshape(columns, count).T.astype(np.int32)
     errors: Integers | None = np.asarray(parts["errors"])
     outcome = Outcome(
         ones=tuple(np.split(np.asarray(parts["ones"]), np.cumsum(sizes)[:-1])),
@@ -247,6 +249,7 @@ def synthetic_record(synthetic: Synthetic) -> dict[str, Any]:
         "columns": list(synthetic.columns),
         "sha256": sha256(synthetic.to_csv()),
         "measured": synthetic.measurements,
+        "filled_by_noise": {m: round(s, 4) for m, s in synthetic.filled_by_noise.items() if s > NOISE_FILLED},
         "not_for": list(NOT_FOR),
     }
 

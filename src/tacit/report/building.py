@@ -157,7 +157,20 @@ def _warnings(plan: Plan, releases: Sequence[Release]) -> list[str]:
     found = [_unit(plan)] if plan.gamma else []
     seen = dict.fromkeys(d for r in releases for d in r.data.get("seen", ()))
     found += [f"Known, and not counted in this: {d}." for d in seen]
+    found += [s for r in releases for s in _filled_by_noise(r)]
     return found if all(r.publishable for r in releases) else [*found, FOR_A_TEST]
+
+
+def _filled_by_noise(release: Release) -> list[str]:
+    """Which measured margins of synthetic rows have many rows in cells that noise alone may have filled."""
+    weak = release.statement.get("synthetic", {}).get("filled_by_noise", {})
+    if not weak:
+        return []
+    worst = max(weak, key=lambda m: weak[m])
+    return [
+        f"Synthetic rows {release.name!r}: in {len(weak)} measured margins more than 5% of the rows lie in cells that "
+        f"noise alone may have filled; most of them in {worst} ({weak[worst]:.0%})."
+    ]
 
 
 def _condition(plan: Plan) -> str:
@@ -292,9 +305,15 @@ def _name(planned: Planned, name: str) -> str:
     return name.replace("-", " ") if name == title_of(planned.ask) else name
 
 
+MOST_MARGINS = 3000
+"""Margins of synthetic rows whose errors a page shows, in a matrix and a folded table."""
+
+
 def _shown(question: Question, ends: Sequence[Any], flags: Sequence[str]) -> tuple[Any, Rest | None]:
     """Which cells a page can show: all of a small table, of a large one the largest; and what is told of all."""
     value, low, high = ends
+    if question.statistic.fits == "synthesis" and value.size <= MOST_MARGINS:
+        return np.arange(value.size), None  # a matrix shows them all
     if value.size <= MOST_POINTS or (question.statistic.layout == "shares" and not question.axes):
         return np.arange(value.size), None
     there = np.isfinite(value)

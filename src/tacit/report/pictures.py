@@ -64,6 +64,8 @@ def fitting(view: ReleaseView) -> Picture:
     cells, keys = view.cells, len(view.columns)
     if not cells:
         return "table"
+    if _matrix(view):
+        return "heatmap"
     if any(c.days for c in cells):
         return "table"  # a bar from 1970 on shows nothing
     if view.rest is not None:
@@ -127,6 +129,11 @@ def draw(view: ReleaseView) -> Drawn:
         made = curve(id, name, told, cells, view.columns[0])
     elif kind == "points":
         made = curve(id, name, told, cells, view.columns[0], joined=False)
+    elif kind == "heatmap" and view.kind == SYNTHETIC:
+        told = (
+            "An upper bound of the total variation between the rows and the table, for each column and pair."
+        )
+        made = heat_map(id, name, told, _matrix(view), ("column", "and column"))
     elif kind == "heatmap":
         made = _heat(view.confidence, id, name, told, cells, (view.columns[0], view.columns[1]))
     elif kind == "map":
@@ -284,6 +291,34 @@ def _tables(id: str, view: ReleaseView) -> Markup:
 ALIKE = 0.01
 """Intervals whose widths differ by less than this share are told in a sentence, not drawn."""
 FUNCTIONS = ("classifier", "density", "regression function")
+
+
+SYNTHETIC = "synthetic table"
+
+
+def _matrix(view: ReleaseView) -> list[CellView]:
+    """The errors of synthetic rows by column and pair, each by its upper end; nothing for other releases.
+
+    A margin is named by its columns, with a cross between them: only pairs of columns that are there by themselves are
+    taken.
+    """
+    if view.kind != SYNTHETIC or any(c.high is None or c.value is None for c in view.cells):
+        return []
+    single = [c.keys[0] for c in view.cells if " x " not in str(c.keys[0])]
+    found: dict[tuple[Any, Any], CellView] = {}
+    for cell in view.cells:
+        parts = str(cell.keys[0]).split(" x ")
+        if len(parts) <= 2 and all(p in single for p in parts):
+            for keys in ((parts[0], parts[-1]), (parts[-1], parts[0])):
+                found[keys] = replace(cell, keys=keys, value=cell.high, low=None, high=None)
+    whole = len(found) == len(single) ** 2
+    return (
+        [found[a, b] for a in single for b in single] if whole and len(single) <= MOST_ACROSS_MATRIX else []
+    )
+
+
+MOST_ACROSS_MATRIX = 40
+"""Columns of a matrix that is drawn; more are in the table."""
 
 
 def _function(view: ReleaseView) -> bool:

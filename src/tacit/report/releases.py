@@ -79,6 +79,8 @@ def finding(view: ReleaseView) -> str:
         return "No cell was published."
     if not usable:
         return "No value here can be used: the noise says more than the data."
+    if view.kind == "synthetic table":
+        return _synthetic(view)
     if view.kind in FUNCTIONS:
         return "A function, shown at some of its points; the certificate has all of it."
     if view.kind.startswith("quantile") and len(view.columns) == 1:
@@ -102,6 +104,19 @@ def finding(view: ReleaseView) -> str:
     if most.low is not None and least.high is not None and most.low <= least.high:
         told += " Their intervals overlap: the noise does not tell them apart."
     return told
+
+
+def _synthetic(view: ReleaseView) -> str:
+    """What is known of the rows: the margin with the largest upper bound, and what the numbers are."""
+    known = [c for c in view.cells if c.value is not None and c.high is not None]
+    if not known:
+        return "Synthetic rows; no part of the price measured how far they are from the table."
+    worst = max(known, key=lambda c: c.high or 0.0)
+    name = ", ".join(key_words(k) for k in worst.keys)
+    return (
+        f"Synthetic rows, {len(known):,} margins checked. The numbers are total variations between rows and table: at "
+        f"most {worst.high:.3f}, for {name}. No row is anybody's; do not use rows by more columns than were checked."
+    )
 
 
 def _words(cell: CellView) -> str:

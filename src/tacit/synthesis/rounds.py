@@ -151,7 +151,7 @@ def _choose(
 
     Candidates are drawn one after the other without replacement until one fits: the law of the first that fits is that
     of the exponential mechanism on those that do (Luce's axiom), and only it leaves this function. Which fit follows
-    from earlier answers. Where none fits, a one-way margin of a measured column would: the first measured is repeated.
+    from earlier answers. One always does: any pair before the first round, a measured margin after it.
     """
     sizes, have = model.sizes, [*model.targets, *model.zeros]
     left = list(candidates)
@@ -161,7 +161,7 @@ def _choose(
         if fits([*have, left[at]], sizes, cells):
             return left[at]
         del left[at], scores[at]
-    return (0, 1) if (0, 1) in true else candidates[0]
+    raise AssertionError("unreachable: a margin that was measured fits")
 
 
 def _errors(

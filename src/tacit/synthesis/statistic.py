@@ -119,6 +119,11 @@ class SyntheticTable(Statistic):
             )  # fmt: skip
         _not_contradictory(zeros, sizes)
         candidates, left_out = _candidates(sizes, self.order, zeros, self.cells)
+        if not candidates:
+            raise TooManyCells(
+                cells=sum(sizes), limit=self.cells,
+                hint="no pair of columns fits beside the one-way margins and the impossible patterns",
+            )  # fmt: skip
         checked = _checked(sizes, self.order) if self.errors else ()
         every = tuple(dict.fromkeys([*((i,) for i in range(len(axes))), *candidates, *checked]))
         request = MarginsWanted(axes=axes, aggregates=(), margins=every, where=self.where)
@@ -134,6 +139,13 @@ class SyntheticTable(Statistic):
             axes=(Listed(column="margin", values=_distinct(labels), complete=True),), requests=(request,), parts=(),
             sensitivity=NOTHING, sensitivities={}, form=None, details=details,
         )  # fmt: skip
+
+    def describe(self) -> dict[str, Any]:
+        """Plain values; columns with bins as those of `by=` are."""
+        named = [
+            c if isinstance(c, str) else {"column": c.column, "edges": _edges(c.edges)} for c in self.columns
+        ]
+        return {**Statistic.describe(self), "columns": named}
 
     def integers(self, question: Question, cells: Any) -> Any:
         raise NotImplementedError  # margins are chosen one after the other: see tacit.synthesis.rounds
@@ -162,6 +174,12 @@ def synthetic_table(
         columns=by_columns(columns), rounds=rounds, order=order, errors=errors, draw=draw, impossible=patterns,
         where=filter_of(where), cells=cells,
     )  # fmt: skip
+
+
+def _edges(edges: Any) -> Any:
+    if isinstance(edges, int):
+        return edges
+    return [e if isinstance(e, str | int | float) else str(e) for e in edges]
 
 
 def _axis(entry: str | Binned, schema: Schema) -> Axis:
