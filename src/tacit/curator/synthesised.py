@@ -166,7 +166,10 @@ class SynthesisTreatment(Treatment):
         """What the intervals of the errors hold."""
         if self.schedule.errors is None:
             return "nothing: no part of the price measured the error of the rows"
-        return "the total variation between the rows and the table on each margin, all margins at once on each side"
+        return (
+            "half the L1 distance between the counts of rows and table, over the noisy number of rows, on each margin; "
+            "all margins at once on each side"
+        )
 
     def own_error(
         self, question: Question, confidence: Fraction, rows: int | None
@@ -182,7 +185,7 @@ class SynthesisTreatment(Treatment):
         count = len(question.details["checked"])
         from scipy.special import ndtri
 
-        each = -np.expm1(np.log(1 - 0.9 * float(1 - confidence)) / count)
+        each = -np.expm1(np.log(float(confidence)) / count)
         about = f"the measured total variation of {count:,} margins at {rows:,} rows, all at once{told}"
         return std * 0.7978845608028654, float(-ndtri(each)) * std, about
 

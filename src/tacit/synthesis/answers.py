@@ -277,13 +277,14 @@ class Synthetic:
     def errors(self, confidence: float | None = None) -> dict[Margin, tuple[float, float, float]]:
         """For each checked margin its total variation from the table: estimate, low and high, all at once.
 
-        High is an upper bound, low a lower one; each side holds for all margins together with this confidence.
+        That is half the L1 distance between the counts, over the noisy number of rows. High is an upper bound, low a
+        lower one; each side holds for all margins together with this confidence. Shares, which are divided by the true
+        number of rows, are further apart by at most |n - N| / (2 N) (`rows_within`).
         """
         if self.outcome.errors is None:
             return {}
         level = self.confidence if confidence is None else _level(confidence)
-        miss = 1 - level
-        reach, slack, scale = self.reach(1 - 0.9 * miss), self.rows_within(0.1 * miss), 2.0 * self.total
+        reach, scale = self.reach(level), 2.0 * self.total
         noisy = dict(zip(self.checked, map(float, self.outcome.errors.tolist()), strict=True))
         # Adding cells up brings tables nearer: a margin is no further off than those that contain it.
         high = {c: y + reach for c, y in noisy.items()}
@@ -297,8 +298,8 @@ class Synthetic:
         return {
             c: (
                 min(1.0, max(0.0, noisy[c]) / scale),
-                max(0.0, low[c] - slack) / scale,
-                min(1.0, (max(0.0, high[c]) + slack) / scale),
+                max(0.0, low[c]) / scale,
+                min(1.0, max(0.0, high[c]) / scale),
             )
             for c in noisy
         }
