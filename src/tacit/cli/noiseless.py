@@ -44,6 +44,9 @@ _RECTANGLE = typer.Option(
 GRID = typer.Option(
     None, "--grid", help="The step of the recording grid; by default a hundredth of the range."
 )
+GROUP = typer.Option(
+    1, "--group", help="Hide a household or another group of up to this many rows, instead of one row."
+)
 PLOT = typer.Option(None, "--plot", help="Draw epsilon against delta and known rows to this file.")
 JSON = typer.Option(False, "--json", help="Print one JSON object.")
 
@@ -62,6 +65,7 @@ def sum_(
     assume: str = _ASSUME,
     rectangle: str | None = _RECTANGLE,
     grid: str | None = GRID,
+    group: int = GROUP,
     plot: Path | None = PLOT,
     json: bool = JSON,
 ) -> None:
@@ -72,7 +76,7 @@ def sum_(
     """
     from tacit.coupled.noiseless import exact_sum
 
-    _ask(exact_sum, n, rows, delta, unknown_rows, assume, rectangle, grid, plot, json)
+    _ask(exact_sum, n, rows, delta, unknown_rows, assume, rectangle, grid, group, plot, json)
 
 
 @noiseless.command(name="mean", cls=PlainCommand)
@@ -84,6 +88,7 @@ def mean(
     assume: str = _ASSUME,
     rectangle: str | None = _RECTANGLE,
     grid: str | None = GRID,
+    group: int = GROUP,
     plot: Path | None = PLOT,
     json: bool = JSON,
 ) -> None:
@@ -93,7 +98,7 @@ def mean(
     """
     from tacit.coupled.noiseless import exact_mean
 
-    _ask(exact_mean, n, rows, delta, unknown_rows, assume, rectangle, grid, plot, json)
+    _ask(exact_mean, n, rows, delta, unknown_rows, assume, rectangle, grid, group, plot, json)
 
 
 @noiseless.command(name="count", cls=PlainCommand)
@@ -106,6 +111,7 @@ def count(
     ),
     delta: float = DELTA,
     unknown_rows: int | None = UNKNOWN,
+    group: int = GROUP,
     plot: Path | None = PLOT,
     json: bool = JSON,
 ) -> None:
@@ -118,7 +124,8 @@ def count(
     chance = tuple(part.strip() for part in probability.split(","))
 
     def again(delta: float, unknown: int | None) -> ExactAnswer:
-        return exact_count(chance if len(chance) > 1 else chance[0], n=n, delta=delta, unknown_rows=unknown)
+        asked = chance if len(chance) > 1 else chance[0]
+        return exact_count(asked, n=n, delta=delta, unknown_rows=unknown, group=group)
 
     say(again(delta, unknown_rows), again, plot, json)
 
@@ -132,6 +139,7 @@ def _ask(
     assume: str,
     rectangle: str | None,
     grid: str | None,
+    group: int,
     plot: Path | None,
     json: bool,
 ) -> None:
@@ -152,6 +160,7 @@ def _ask(
             assume=assume,
             rectangle_over=over,
             grid=grid,
+            group=group,
         )
 
     say(again(delta, unknown_rows), again, plot, json)
@@ -287,6 +296,7 @@ def histogram(
         "--size-epsilon",
         help="fixed: the part of epsilon that hides the number of kept rows; by default a quarter.",
     ),
+    group: int = GROUP,
     plot: Path | None = PLOT,
     json: bool = JSON,
 ) -> None:
@@ -305,6 +315,7 @@ def histogram(
         known_rows=known_rows,
         n=n,
         size_epsilon=size_epsilon,
+        group=group,
     )
     told = found.to_dict()
     if plot is not None:

@@ -30,7 +30,7 @@ class ExactAnswer:
     values of that row, to somebody who knows which of the assumed laws holds: to others a value may tell the law, and
     the law the answer (it is at most twice as large in this sense, and None where it is not computed or not finite).
     Both are upper ends. `rows` is None where their number is itself random. `threshold` is for truncated histograms.
-    `details` holds further numbers for the machine format.
+    `group` is the number of rows that are hidden together. `details` holds further numbers for the machine format.
     """
 
     statistic: str
@@ -44,6 +44,7 @@ class ExactAnswer:
     unknown_rows: int
     family: str
     threshold: int | None = None
+    group: int = 1
     details: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
@@ -63,6 +64,7 @@ class ExactAnswer:
             raise InvalidParameter(
                 parameter="unknown_rows", value=self.unknown_rows, must=f"be at most the {self.rows} rows"
             )
+        object.__setattr__(self, "group", whole("group", self.group))
         if self.threshold is not None:
             object.__setattr__(self, "threshold", whole("threshold", self.threshold, least=0))
         object.__setattr__(self, "details", MappingProxyType(dict(self.details)))
@@ -75,11 +77,16 @@ class ExactAnswer:
         return Approximate(epsilon=self.epsilon, delta=self.delta)
 
     @property
+    def hidden(self) -> str:
+        """What is protected, in words."""
+        return "any one row" if self.group == 1 else f"any group of {self.group} rows"
+
+    @property
     def guarantee(self) -> Guarantee:
         """Bound, unit and condition: nothing is dropped, and it is not differential privacy."""
         return Guarantee(
             bound=self.bound,
-            unit=Coupled(priv="any one row", alt="all other rows", family=self.rows),
+            unit=Coupled(priv=self.hidden, alt="all other rows", family=self.rows),
             condition=Priors(family=self.family, unknown_rows=self.unknown_rows),
         )
 
@@ -88,7 +95,7 @@ class ExactAnswer:
         """The condition first, then what is promised under it."""
         return (
             f"This is private provided that {'; and '.join(self.assumptions)}. Then the exact {self.statistic} tells "
-            f"about any one row at most epsilon = {shown(self.epsilon)}, delta = {shown(self.delta)}, beyond what "
+            f"about {self.hidden} at most epsilon = {shown(self.epsilon)}, delta = {shown(self.delta)}, beyond what "
             "the other rows tell. If the assumption is wrong, nothing is promised."
         )
 
@@ -108,6 +115,7 @@ class ExactAnswer:
             "unknown_rows": self.unknown_rows,
             "sentence": self.sentence,
             "guarantee": str(self.guarantee),
+            **({} if self.group == 1 else {"group": self.group}),
             **self.details,
         }
 

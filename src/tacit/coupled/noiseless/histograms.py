@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache, partial
 from typing import Any
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from tacit.coupled.noiseless.answer import ExactAnswer, delta_out_of_reach
 from tacit.coupled.noiseless.row_laws import as_typed
-from tacit.coupled.noiseless.sums import ALONE
+from tacit.coupled.noiseless.sums import ALONE, group_clause
 from tacit.errors import InvalidParameter, NoLaw, NotCertified, UnknownName
 from tacit.exact.balls import Ball, ball, positive_ball, precision, upper, working_precision
 from tacit.exact.canonical import formerly
@@ -507,6 +507,50 @@ def sampling_of(sampling: str, rate: object = None) -> PoissonSample | BinomialS
     raise UnknownName(what="sampling", name=str(sampling), known=SAMPLINGS)
 
 
+def _of_group(
+    group: int,
+    sampling: str,
+    epsilon: float | None,
+    delta: float | None,
+    threshold: int | None,
+    rate: object,
+    known_rows: int,
+) -> ExactAnswer:
+    """Removes the group row by row: each step has epsilon/g, beside the rest of the group as known rows."""
+    if sampling == "fixed" or threshold is not None or epsilon is None or delta is None:
+        raise InvalidParameter(
+            parameter="group", value=group, must="come with epsilon and delta, and with Poisson or binomial sampling",
+            hint="the threshold is computed; a fixed number of rows hides single rows only",
+        )  # fmt: skip
+    whole_price, lost = non_negative("epsilon", epsilon), _delta(delta)
+    each = math.nextafter(whole_price / group, 0.0)
+    # delta = d (1 + e^each + ... + e^((g-1) each)) for the d of one step.
+    steps = upper(lambda: sum(((ball(each) * j).exp() for j in range(group)), ball(0)))
+    one = truncated_histogram(
+        sampling=sampling,
+        rate=rate,
+        known_rows=whole("known_rows", known_rows, least=0) + group - 1,
+        epsilon=each,
+        delta=lost / steps * (1 - 1e-12),
+    )
+    return replace(
+        one,
+        epsilon=whole_price,
+        epsilon_pair=None,
+        delta=lost,
+        theorem="hidden-groups",
+        simulator="the same without the group",
+        assumptions=(*one.assumptions, *group_clause(group)),
+        group=group,
+        details={
+            **one.details,
+            "known_rows": known_rows,
+            "population": None,
+            "delta_at_threshold": min(1.0, one.details["delta_at_threshold"] * steps * (1 + 1e-12)),
+        },
+    )
+
+
 def truncated_histogram(
     *,
     sampling: str,
@@ -517,12 +561,16 @@ def truncated_histogram(
     known_rows: int = 0,
     n: int | None = None,
     size_epsilon: float | None = None,
+    group: int = 1,
 ) -> ExactAnswer:
     """Two of epsilon, delta and threshold give the third: the smallest that is safe.
 
     `known_rows` is how many sampled members of one cell somebody may know of. For `sampling="fixed"` also the number
     `n` of rows, and `size_epsilon`, the part of epsilon that hides how many rows were kept (a quarter if left out).
+    With `group`, what is hidden is a group of up to so many sampled rows, in any cells (theorem `hidden-groups`).
     """
+    if (together := whole("group", group)) > 1:
+        return _of_group(together, sampling, epsilon, delta, threshold, rate, known_rows)
     if sum(v is None for v in (epsilon, delta, threshold)) != 1:
         raise InvalidParameter(
             parameter="epsilon, delta, threshold",

@@ -155,6 +155,7 @@ def exact_sum(
     assume: str = "known",
     rectangle_over: tuple[object, object] | None = None,
     grid: object = None,
+    group: int = 1,
 ) -> ExactAnswer:
     """The epsilon, at this delta, of publishing the exact sum of n rows.
 
@@ -162,9 +163,10 @@ def exact_sum(
     `unknown_rows` of the n rows are unknown to the adversary, the protected one among them; all of them if left out.
     `assume="known"` takes the law as known; the other words assume only that it contains the best such shape, or the
     one that is named (`triangle(-2, 0, 2)`; a rectangle also by `rectangle_over`), and any other law on the same grid
-    and range that does is covered too.
+    and range that does is covered too. With `group`, what is hidden is a household or another group of up to so many
+    rows, which may be drawn together in any way (theorem `hidden-groups`).
     """
-    return _answer("sum", rows, n, delta, unknown_rows, assume, rectangle_over, grid)
+    return _answer("sum", rows, n, delta, unknown_rows, assume, rectangle_over, grid, group)
 
 
 def exact_mean(
@@ -176,9 +178,10 @@ def exact_mean(
     assume: str = "known",
     rectangle_over: tuple[object, object] | None = None,
     grid: object = None,
+    group: int = 1,
 ) -> ExactAnswer:
     """The same for the exact mean: n is public, so the mean is the sum in another unit."""
-    return _answer("mean", rows, n, delta, unknown_rows, assume, rectangle_over, grid)
+    return _answer("mean", rows, n, delta, unknown_rows, assume, rectangle_over, grid, group)
 
 
 def rows_and_unknown(n: object, unknown_rows: object) -> tuple[int, int]:
@@ -195,6 +198,27 @@ def rows_and_unknown(n: object, unknown_rows: object) -> tuple[int, int]:
             hint="who knows all other rows reads the last one off an exact answer",
         )
     return size, unknown
+
+
+def group_of(group: object, unknown: int) -> int:
+    """How many rows are hidden together, checked: at least one unknown row must be left beside them."""
+    size = whole("group", group)
+    if size >= unknown:
+        raise InvalidParameter(
+            parameter="group", value=size, must=f"be smaller than the number of unknown rows, {unknown}",
+            hint="only unknown rows outside of the group hide it",
+        )  # fmt: skip
+    return size
+
+
+def group_clause(group: int) -> tuple[str, ...]:
+    """What is hidden, where it is more than one row."""
+    if group == 1:
+        return ()
+    return (
+        f"the hidden group has at most {group} rows, which may be drawn together in any way, and the rows outside of "
+        "it are independent of it",
+    )
 
 
 def wanted_delta(delta: object) -> float:
@@ -229,8 +253,11 @@ def _answer(
     assume: str,
     over: tuple[object, object] | None,
     grid: object,
+    group: object = 1,
 ) -> ExactAnswer:
     size, unknown = rows_and_unknown(n, unknown_rows)
+    together = group_of(group, unknown)
+    hidden = unknown - together
     target = wanted_delta(delta)
     kind = kind_of(assume)
     given = [rows] if isinstance(rows, str | RowLaw) else list(listed("rows", rows))
@@ -242,36 +269,42 @@ def _answer(
     if kind == "known" and assume != kind:
         raise InvalidParameter(parameter="assume", value=assume[:60], must="be known, without brackets")
     if kind == "known":
-        found, pair, simulator = _known(family, unknown - 1, target)
+        found, pair, simulator = _known(family, hidden, target, together)
         if math.isinf(found.factor) or math.isinf(pair.factor):
             # Deep tails were cut off: once more with them, so that a refusal names what is possible, and no more.
-            deep = _known(family, unknown - 1, target, laws_for=target * 1e-12)
+            deep = _known(family, hidden, target, together, laws_for=target * 1e-12)
             found, simulator = (deep[0], deep[2]) if math.isinf(found.factor) else (found, simulator)
             pair = deep[1] if math.isinf(pair.factor) else pair
         shapes: list[Minorant] = []
     else:
-        found, pair, simulator, shapes = _shaped(family, unknown - 1, target, assume, over)
+        found, pair, simulator, shapes = _shaped(family, hidden, target, assume, over, together)
     if math.isinf(found.factor):
         smallest = found.floor
         if kind != "known":
             # What is given away for certain depends on the delta itself: looked for, not read off.
             smallest = within_reach(
-                lambda d: math.isfinite(_shaped(family, unknown - 1, d, assume, over)[0].factor), target
+                lambda d: math.isfinite(_shaped(family, hidden, d, assume, over, together)[0].factor), target
             )
         # Shapes, rounded laws and hulls of shifts bound from above; the rest is exact for this simulator.
         exact = kind == "known" and all(law.log_concave and not law.rounding for law in family.laws)
+        exact = exact and (together == 1 or all(len(w.support) == w.support[-1] + 1 for w in family.laws))
         raise delta_out_of_reach(statistic, target, smallest, ours=not exact)
     return ExactAnswer(
         statistic=statistic,
         epsilon=found.epsilon,
         epsilon_pair=pair.epsilon if math.isfinite(pair.factor) else None,
         delta=target,
-        assumptions=_assumptions(family, size, unknown, assume, shapes),
-        theorem="shifted-sums" if kind == "known" else "undisclosed-rows",
-        simulator=_named(simulator, family),
+        assumptions=(*_assumptions(family, size, unknown, assume, shapes), *group_clause(together)),
+        theorem="hidden-groups"
+        if together > 1
+        else "shifted-sums"
+        if kind == "known"
+        else "undisclosed-rows",
+        simulator=_named(simulator, family, together),
         rows=size,
         unknown_rows=unknown,
         family=_family_name(family, assume, shapes),
+        group=together,
         details={"assume": assume, "grid": float(family.step), "shapes": [_told(s) for s in shapes]},
     )
 
@@ -291,7 +324,7 @@ def _family(laws: list[RowLaw]) -> _Class:
 
 
 def _known(
-    family: _Class, hidden: int, delta: float, *, laws_for: float | None = None
+    family: _Class, hidden: int, delta: float, group: int, *, laws_for: float | None = None
 ) -> tuple[FoundShift, FoundShift, dict[int, float]]:
     """Worst over the laws of the class, all with one simulator; sums are enclosed well enough for `laws_for`."""
     worlds = []
@@ -300,8 +333,13 @@ def _known(
         shift = int((law.low - family.low) / family.step)
         total = [(1.0, sum_law(law.weights, hidden, delta=laws_for or delta))]
         slack = up(law.rounding * hidden)
-        worlds.append((law, [shift + k for k in law.support], total, slack))
+        places: Sequence[int] = [shift + k for k in law.support]
         gaps = _gaps(law)
+        if group > 1:
+            # All totals between the ends: those that the group cannot have only make the claim weaker.
+            places = range(group * places[0], group * places[-1] + 1)
+            gaps = range(group * gaps[-1] + 1)
+        worlds.append((law, places, total, slack))
         apart = Shifted(total, 0, gaps[-1], {0: 1.0}, slack=slack)
         pair = pair.or_worse(worst(apart, gaps, delta, log_concave=law.log_concave))
 
@@ -314,7 +352,7 @@ def _known(
         return out
 
     even = len(family.laws) == 1 and family.laws[0].weights == family.laws[0].weights[::-1]
-    simulator = chosen(family.top, lambda s: against(s, True).factor, even=even)
+    simulator = chosen(family.top * group, lambda s: against(s, True).factor, even=even)
     return against(simulator, False), pair, simulator
 
 
@@ -327,23 +365,29 @@ def _gaps(law: RowLaw) -> Sequence[int]:
 
 
 def _shaped(
-    family: _Class, hidden: int, delta: float, assume: str, over: tuple[object, object] | None
+    family: _Class,
+    hidden: int,
+    delta: float,
+    assume: str,
+    over: tuple[object, object] | None,
+    group: int = 1,
 ) -> tuple[FoundShift, FoundShift, dict[int, float], list[Minorant]]:
     """Worst over the laws of the class, each by its best shape; the simulator knows the range only."""
-    simulator = middle(family.top)
+    top = family.top * group
+    simulator = middle(top)
     worst_found = worst_pair = FoundShift(factor=1.0, floor=0.0)
     shapes = []
     for law in family.laws:
         tried = [rectangle(law, *over)] if over is not None else shapes_below(law, assume)
         if len(tried) > 2:
-            tried = sorted(tried, key=lambda s: _promise(family.top, s, hidden, delta))[:2]
+            tried = sorted(tried, key=lambda s: _promise(top, s, hidden, delta))[:2]
         hiding = [(shape, undisclosed(shape, hidden, delta)) for shape in tried]
-        against = [_against(family.top, *laws, simulator, delta, s.log_concave) for s, laws in hiding]
+        against = [_against(top, *laws, simulator, delta, s.log_concave) for s, laws in hiding]
         best = min(range(len(hiding)), key=lambda j: against[j].factor)
         shape, laws = hiding[best]
         shapes.append(shape)
         worst_found = worst_found.or_worse(against[best])
-        worst_pair = worst_pair.or_worse(_against(family.top, *laws, {0: 1.0}, delta, shape.log_concave))
+        worst_pair = worst_pair.or_worse(_against(top, *laws, {0: 1.0}, delta, shape.log_concave))
     return worst_found, worst_pair, simulator, shapes
 
 
@@ -412,16 +456,17 @@ def _family_name(family: _Class, assume: str, shapes: list[Minorant]) -> str:
     return f"independent rows of one law on {_grid_words(family)} that {told}"
 
 
-def _named(simulator: dict[int, float], family: _Class) -> str:
+def _named(simulator: dict[int, float], family: _Class, group: int = 1) -> str:
     """The simulator in words."""
-    values = [float(family.low + u * family.step) for u in sorted(simulator)]
+    place = "the protected one" if group == 1 else "the total of the group"
+    values = [float(group * family.low + u * family.step) for u in sorted(simulator)]
     if len(values) == 1:
-        return f"the other rows, with {values[0]:g} in place of the protected one"
+        return f"the other rows, with {values[0]:g} in place of {place}"
     weights = [simulator[u] for u in sorted(simulator)]
     how = (
         "a fair coin" if weights[0] == 0.5 else f"a coin that takes the first with probability {weights[0]:g}"
     )
-    return f"the other rows, with {values[0]:g} or {values[1]:g} in place of the protected one, by {how}"
+    return f"the other rows, with {values[0]:g} or {values[1]:g} in place of {place}, by {how}"
 
 
 # Exact counts: each row is 1 with a probability of its own, of which only an interval is known.
@@ -439,18 +484,24 @@ MOST_LAWS = 4000
 FAIR = {0: 0.5, 1: 0.5}
 
 
-def exact_count(probability: object, *, n: int, delta: float, unknown_rows: int | None = None) -> ExactAnswer:
+def exact_count(
+    probability: object, *, n: int, delta: float, unknown_rows: int | None = None, group: int = 1
+) -> ExactAnswer:
     """The epsilon, at this delta, of publishing how many of n rows are 1.
 
     `probability` is one number, the known chance of a 1 in every row, or (a, b): each row has a chance of its own in
-    between. `unknown_rows` of the rows are unknown to the adversary, the protected one among them.
+    between. `unknown_rows` of the rows are unknown to the adversary, the protected one among them. With `group`, what
+    is hidden is a household of up to so many rows (theorem `hidden-groups`).
     """
     size, unknown = rows_and_unknown(n, unknown_rows)
+    together = group_of(group, unknown)
     target = wanted_delta(delta)
     a, b = _interval(probability)
-    hidden = unknown - 1
-    runs = _Runs(a, b, hidden, target)
-    floor = max(least_epsilon(sum_law(bernoulli(p).weights, hidden, delta=target), 1, target) for p in {a, b})
+    hidden = unknown - together
+    runs = _Runs(a, b, hidden, target, together)
+    floor = max(
+        least_epsilon(sum_law(bernoulli(p).weights, hidden, delta=target), together, target) for p in {a, b}
+    )
     simulator = runs.simulator()
     found = runs.worst(simulator)
     pair = runs.worst({0: 1.0})
@@ -477,12 +528,14 @@ def exact_count(probability: object, *, n: int, delta: float, unknown_rows: int 
             f"every row is counted independently of the others, with a probability of {chance}",
             known_rows_clause(size, unknown),
             ALONE,
+            *group_clause(together),
         ),
-        theorem="shifted-sums" if a == b else "count-corners",
-        simulator=_named_count(simulator),
+        theorem="hidden-groups" if together > 1 else "shifted-sums" if a == b else "count-corners",
+        simulator=_named_count(simulator) if together == 1 else _named_group(simulator),
         rows=size,
         unknown_rows=unknown,
         family=f"independent rows, each counted with a probability of {chance}",
+        group=together,
         details={
             "probability": [float(a), float(b)],
             "epsilon_floor": floor,
@@ -514,11 +567,17 @@ def _named_count(simulator: dict[int, float]) -> str:
     return f"the count of the other rows, plus {how}"
 
 
+def _named_group(simulator: dict[int, float]) -> str:
+    places = sorted(simulator)
+    told = str(places[0]) if len(places) == 1 else f"{places[0]} or {places[-1]}, by a coin"
+    return f"the count of the rows outside of the group, plus {told}"
+
+
 class _Runs:
     """Bounds over all corners, by runs of them; laws are kept, since several simulators are tried."""
 
-    def __init__(self, a: Fraction, b: Fraction, hidden: int, delta: float) -> None:
-        self.a, self.b, self.hidden, self.delta = a, b, hidden, delta
+    def __init__(self, a: Fraction, b: Fraction, hidden: int, delta: float, top: int = 1) -> None:
+        self.a, self.b, self.hidden, self.delta, self.top = a, b, hidden, delta, top
         self.weights = [bernoulli(a).weights, bernoulli(b).weights]
         self.kept: dict[tuple[int, int], SumLaw] = {}
 
@@ -532,8 +591,11 @@ class _Runs:
         return [self.kept[run] for run in runs]
 
     def _found(self, law: SumLaw, simulator: dict[int, float]) -> FoundShift:
-        # A sum of independent bits is log-concave: both ends of {0, 1} are all there is.
-        return worst(Shifted([(1.0, law)], 0, 1, simulator), [0, 1], self.delta, log_concave=True)
+        # A sum of independent bits is log-concave: beside one value, or a coin between two neighbours, the ends of the
+        # range are all there is.
+        near = max(simulator) - min(simulator) <= 1
+        moved = Shifted([(1.0, law)], 0, self.top, simulator)
+        return worst(moved, range(self.top + 1), self.delta, log_concave=near)
 
     def alone(self, p: Fraction) -> FoundShift:
         """All rows with this probability, between the two values of a row."""
@@ -544,7 +606,7 @@ class _Runs:
         corners = sorted({(k, k) for k in (0, self.hidden // 2, self.hidden)})
         laws = self._laws(corners) if self.a < self.b else self._laws([(self.hidden, self.hidden)])
         return chosen(
-            1,
+            self.top,
             lambda s: max(self._found(law, s).factor for law in laws),
             even=self.a + self.b == 1,
         )
@@ -554,7 +616,7 @@ class _Runs:
         if self.a == self.b:
             return self._found(self._laws([(self.hidden, self.hidden)])[0], simulator)
         # If a + b = 1 and the coin is fair, or there is none, the corner m - k is the mirror image of k.
-        even = self.a + self.b == 1 and simulator in (FAIR, {0: 1.0})
+        even = self.a + self.b == 1 and simulator in (middle(self.top), {0: 1.0})
         last = -(-self.hidden // 2) if even else self.hidden
         edges = sorted({round(last * j / _RUNS) for j in range(_RUNS + 1)})
         corners = [self._found(law, simulator) for law in self._laws([(k, k) for k in edges])]
@@ -571,8 +633,8 @@ class _Runs:
                 if found.factor <= enough or run[0] == run[1] or len(self.kept) > MOST_LAWS:
                     settled = settled.or_worse(found)
                     continue
-                middle = (run[0] + run[1]) // 2
-                following += [(run[0], middle), (middle + 1, run[1])]
+                half = (run[0] + run[1]) // 2
+                following += [(run[0], half), (half + 1, run[1])]
             open_runs = following
         return settled
 
