@@ -197,6 +197,14 @@ EXAMPLES: dict[str, Example] = {
         'noiseless test --null "bernoulli(0.5)" --alternative "bernoulli(0.6)" --n 1000 --level 0.05 --delta 1e-6',
         f"{_EXACT}, stability, level, power, score_threshold",
     ),
+    "optimal body": Example(
+        "optimal body --n 3 --epsilon 1 --delta 0.01",
+        "n, epsilon, delta, counts, inner, outer, gap, settled, loss, theorem",
+    ),
+    "optimal histogram": Example(
+        "optimal histogram --n 1000 --cells 10 --epsilon 1",
+        "n, cells, epsilon, risk, lower_bound, ratio, constant, mechanism, theorem",
+    ),
     "optimal count": Example(
         "optimal count --n 100 --epsilon 0.1",
         "n, epsilon, delta, loss, criterion, method, risk, lower_bound, gap, solved, truncated_geometric, theorem",

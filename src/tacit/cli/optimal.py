@@ -103,6 +103,93 @@ def count(
     _say(told)
 
 
+@optimal.command(name="body", cls=PlainCommand)
+def body(
+    n: int = typer.Option(..., "--n", help="The largest possible count, up to 40; public."),
+    epsilon: float = typer.Option(..., "--epsilon", help="The epsilon of (epsilon, delta)-DP."),
+    delta: float = typer.Option(0.0, "--delta", help="The delta of (epsilon, delta)-DP."),
+    counts: str = typer.Option("", "--counts", help="The two counts, as 0,3; by default 0 and n."),
+    loss: str = typer.Option(
+        "absolute", "--loss", help="absolute, squared, zero-one, or a CSV or JSON file."
+    ),
+    plot: Path | None = typer.Option(None, "--plot", help="Draw the body to this file."),
+    json: bool = typer.Option(False, "--json", help="Print one JSON object."),
+) -> None:
+    """Compute the risk body of a count, seen at two counts.
+
+    The pairs of expected losses that private mechanisms can have: an inner polygon of mechanisms, and an outer one
+    that no mechanism leaves. Reads no data.
+    """
+    from tacit.risk.bodies import risk_shadow
+    from tacit.risk.certificate import LOSSES
+
+    try:
+        pair = tuple(int(part) for part in counts.split(",")) if counts else None
+    except ValueError:
+        raise InvalidParameter(parameter="counts", value=counts[:40], must="be two counts, as 0,3") from None
+    if pair is not None and len(pair) != 2:
+        raise InvalidParameter(parameter="counts", value=counts[:40], must="be two counts, as 0,3")
+    found = risk_shadow(
+        n=n,
+        epsilon=epsilon,
+        delta=delta,
+        counts=None if pair is None else (pair[0], pair[1]),
+        loss=loss if loss in LOSSES else _numbers(loss, "loss"),
+    )
+    told: dict[str, Any] = {**found.record, "loss": loss, "theorem": "risk-bodies"}
+    if plot is not None:
+        from tacit.report.figures import draw_risk_body
+
+        write_picture(plot, lambda path: draw_risk_body(found, path))
+        told["plot"] = str(plot)
+    if json:
+        print_json(told)
+        return
+    level = f"epsilon = {epsilon:g}" + (f", delta = {delta:g}" if delta else "")
+    x, y = found.counts
+    print(f"A count on 0..{n}, {level}, {loss} loss: the expected losses at {x} and at {y}.")
+    for a, b in found.inner.tolist():
+        print(f"  {a:.6g}, {b:.6g}")
+    print(f"No private mechanism is further out than {found.gap:.2g} beyond these corners.")
+    if plot is not None:
+        print(f"Drawn in {plot}")
+
+
+@optimal.command(name="histogram", cls=PlainCommand)
+def histogram(
+    n: int = typer.Option(..., "--n", help="The number of rows; public."),
+    epsilon: float = typer.Option(..., "--epsilon", help="The epsilon of epsilon-DP, rows replaced."),
+    cells: int | None = typer.Option(None, "--cells", help="The number of cells, all equally likely."),
+    probabilities: str = typer.Option(
+        "", "--probabilities", help="Instead of --cells: the probability of each cell, as 0.5,0.3,0.2."
+    ),
+    json: bool = typer.Option(False, "--json", help="Print one JSON object."),
+) -> None:
+    """Bound the Bayes risk of a histogram from both sides.
+
+    For rows that fall into the cells independently with known probabilities; the loss is the sum of absolute errors.
+    Prints the risk of a mechanism, and a lower bound for all. Reads no data.
+    """
+    from tacit.risk.histogram_bayes import histogram_bayes
+
+    try:
+        given = [float(part) for part in probabilities.split(",")] if probabilities else None
+    except ValueError:
+        raise InvalidParameter(
+            parameter="probabilities", value=probabilities[:40], must="be numbers, separated by commas"
+        ) from None
+    found = histogram_bayes(n=n, epsilon=epsilon, cells=cells, probabilities=given)
+    if json:
+        print_json(found.record)
+        return
+    print(
+        f"A histogram of {found.n:,} rows in {found.cells:,} cells, epsilon = {epsilon:g}, one row replaced."
+    )
+    print(f"  {'expected total error':<34}{found.risk:.6g}   ({found.mechanism})")
+    print(f"  {'no private mechanism goes below':<34}{found.lower_bound:.6g}")
+    print(f"  {'without any data':<34}{found.constant:.6g}")
+
+
 def _plain(loss: Loss, certificate: Certificate, n: int, epsilon: float) -> float | None:
     """The risk of the truncated geometric for the same loss, where its outputs are the loss's."""
     import numpy as np

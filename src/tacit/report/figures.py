@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from tacit.accounting import PrivacyCurve
     from tacit.guarantees import Guarantee
+    from tacit.risk import RiskBody
 
 # The look of every figure that matplotlib draws: colours, axes, and settings.
 
@@ -303,6 +304,25 @@ def price_table(
         for name, value in found.items():
             errors.setdefault(name, []).append(value)
     return at, errors, floors
+
+
+def draw_risk_body(body: RiskBody, path: Path) -> None:
+    """The pairs of risks that private mechanisms can have: the inner polygon filled, the outer one as a line."""
+    with style():
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(6.0, 5.6), layout="constrained")
+        axes = figure.subplots()
+        inner, outer = (np.vstack([p, p[:1]]) for p in (body.inner, body.outer))
+        axes.fill(inner[:, 0], inner[:, 1], color=SHADE, linewidth=0, label="private mechanisms")
+        axes.plot(inner[:, 0], inner[:, 1], color=ACCENT, linewidth=1.6, marker="o", markersize=4)
+        axes.plot(outer[:, 0], outer[:, 1], color=INK, linewidth=0.8, linestyle="--", label="none is outside")
+        axes.legend(loc="upper right", frameon=True, framealpha=0.95, edgecolor="none", fontsize=9)
+        axes.set_aspect("equal")
+        x, y = body.counts
+        level = f"epsilon = {body.epsilon:g}" + (f", delta = {body.delta:g}" if body.delta else "")
+        label(axes, f"Risk body, n = {body.n}, {level}", f"expected loss at {x}", f"expected loss at {y}")
+        figure.savefig(path, dpi=150, facecolor="white")
 
 
 def draw_prices(

@@ -9,9 +9,11 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tacit.risk.bodies import RiskBody, risk_shadow
     from tacit.risk.certificate import Certificate, Loss
     from tacit.risk.count import Equalizer, OptimalCount, equalizer, optimal_count, risk_body
     from tacit.risk.finite import OptimalFinite, optimal_finite
+    from tacit.risk.histogram_bayes import HistogramBayes, histogram_bayes
     from tacit.risk.minimax import LowerBound, lower_bound, lower_bounds, two_party_floor, uniform_count
     from tacit.risk.prices import (
         Decomposition,
@@ -28,16 +30,19 @@ _HOME: dict[str, str] = {
     "Certificate": "certificate",
     "Decomposition": "prices",
     "Equalizer": "count",
+    "HistogramBayes": "histogram_bayes",
     "Loss": "certificate",
     "LowerBound": "minimax",
     "OptimalCount": "count",
     "OptimalFinite": "finite",
     "Price": "prices",
     "ReleasePrice": "releases",
+    "RiskBody": "bodies",
     "curve": "prices",
     "decompose": "prices",
     "equalizer": "count",
     "expected_errors": "prices",
+    "histogram_bayes": "histogram_bayes",
     "lower_bound": "minimax",
     "lower_bounds": "minimax",
     "optimal_count": "count",
@@ -46,6 +51,7 @@ _HOME: dict[str, str] = {
     "quick_count": "releases",
     "release_price": "releases",
     "risk_body": "count",
+    "risk_shadow": "bodies",
     "sampling_error": "prices",
     "two_party_floor": "minimax",
     "uniform_count": "minimax",
@@ -55,16 +61,19 @@ __all__ = [
     "Certificate",
     "Decomposition",
     "Equalizer",
+    "HistogramBayes",
     "Loss",
     "LowerBound",
     "OptimalCount",
     "OptimalFinite",
     "Price",
     "ReleasePrice",
+    "RiskBody",
     "curve",
     "decompose",
     "equalizer",
     "expected_errors",
+    "histogram_bayes",
     "lower_bound",
     "lower_bounds",
     "optimal_count",
@@ -73,6 +82,7 @@ __all__ = [
     "quick_count",
     "release_price",
     "risk_body",
+    "risk_shadow",
     "sampling_error",
     "two_party_floor",
     "uniform_count",

@@ -158,6 +158,11 @@ def test_truncated_histograms_hide_groups(mean: float) -> None:
     found = truncated_histogram(sampling="poisson", epsilon=2, delta=1e-3, group=2)
     assert found.threshold is not None
     assert found.group == 2
+    # One step has half of epsilon and its part of delta, beside one more known row.
+    step = truncated_histogram(
+        sampling="poisson", epsilon=1 - 1e-15, delta=1e-3 / (1 + math.e) * (1 - 1e-11), known_rows=1
+    )
+    assert found.threshold == step.threshold
     k, cell = found.threshold, poisson(mean, 400)
 
     def shown(extra: int) -> dict[int, float]:
