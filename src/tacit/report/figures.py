@@ -317,7 +317,7 @@ def draw_risk_body(body: RiskBody, path: Path) -> None:
         axes.fill(inner[:, 0], inner[:, 1], color=SHADE, linewidth=0, label="private mechanisms")
         axes.plot(inner[:, 0], inner[:, 1], color=ACCENT, linewidth=1.6, marker="o", markersize=4)
         axes.plot(outer[:, 0], outer[:, 1], color=INK, linewidth=0.8, linestyle="--", label="none is outside")
-        axes.legend(loc="upper right", frameon=True, framealpha=0.95, edgecolor="none", fontsize=9)
+        axes.legend(loc="center", frameon=True, framealpha=0.95, edgecolor="none", fontsize=9)
         axes.set_aspect("equal")
         x, y = body.counts
         level = f"epsilon = {body.epsilon:g}" + (f", delta = {body.delta:g}" if body.delta else "")
