@@ -21,6 +21,7 @@ REPRODUCTIONS: dict[str, str] = {
     "groce-6.2": "tacit.reproduce.groce:GROCE_6_2",
     "groce-6.3": "tacit.reproduce.groce:GROCE_6_3",
     "groce-6.4": "tacit.reproduce.groce:GROCE_6_4",
+    "hall-1.1": "tacit.reproduce.hall_1:HALL_1_1",
     "hall-2.1": "tacit.reproduce.hall_2:HALL_2_1",
     "hall-2.2": "tacit.reproduce.hall_2:HALL_2_2",
     "hall-2.3": "tacit.reproduce.hall_2:HALL_2_3",
