@@ -114,13 +114,23 @@ def _draw(rows: list[Row]) -> Figure:
     width = 0.26
     for k, (body, colour) in enumerate(zip(BODIES, (INK, ACCENT, MUTED), strict=True)):
         at = [i + (k - 1) * width for i in range(len(noises))]
-        left.bar(at, [float(r[4 + k]) for r in noises], width=width, color=colour, label=body)
+        left.bar(
+            at, [float(r[4 + k]) for r in noises], width=width, color=colour, label=f"moves in the {body}"
+        )
     left.set_xticks(range(len(noises)), [str(r[0]) for r in noises])
     left.set_yscale("log")
-    left.legend(frameon=False, fontsize=9, title="moves within the", title_fontsize=9)
+    left.set_ylim(1, 60)
+    left.set_yticks([1, 2, 5, 10, 20, 50], ["1", "2", "5", "10", "20", "50"])
+    left.minorticks_off()
+    left.legend(frameon=False, fontsize=9, ncols=3, loc="upper left")
     label(left, f"Noise in {DIMENSION} dimensions, ({EPSILON:g}, {DELTA:g})", "", "rms error of a coordinate")
     picks = [r for r in rows if r[7] != ""]
-    right.bar([str(r[0]) for r in picks], [float(r[7]) for r in picks], color=[INK, ACCENT], width=0.5)
+    right.bar(
+        [str(r[0]).replace(" ", "\n") for r in picks],
+        [float(r[7]) for r in picks],
+        color=[INK, ACCENT],
+        width=0.5,
+    )
     label(right, f"A choice among {LAST + 1} points", "", "mean distance from the truth")
     return figure
 
