@@ -170,7 +170,7 @@ def histogram(
     For rows that fall into the cells independently with known probabilities; the loss is the sum of absolute errors.
     Prints the risk of a mechanism, and a lower bound for all. Reads no data.
     """
-    from tacit.risk.histogram_bayes import histogram_bayes
+    from tacit.risk.bayes import histogram_bayes
 
     try:
         given = [float(part) for part in probabilities.split(",")] if probabilities else None

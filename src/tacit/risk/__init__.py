@@ -9,11 +9,11 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tacit.risk.bayes import HistogramBayes, histogram_bayes
     from tacit.risk.bodies import RiskBody, risk_shadow
     from tacit.risk.certificate import Certificate, Loss
     from tacit.risk.count import Equalizer, OptimalCount, equalizer, optimal_count, risk_body
     from tacit.risk.finite import OptimalFinite, optimal_finite
-    from tacit.risk.histogram_bayes import HistogramBayes, histogram_bayes
     from tacit.risk.minimax import LowerBound, lower_bound, lower_bounds, two_party_floor, uniform_count
     from tacit.risk.prices import (
         Decomposition,
@@ -30,7 +30,7 @@ _HOME: dict[str, str] = {
     "Certificate": "certificate",
     "Decomposition": "prices",
     "Equalizer": "count",
-    "HistogramBayes": "histogram_bayes",
+    "HistogramBayes": "bayes",
     "Loss": "certificate",
     "LowerBound": "minimax",
     "OptimalCount": "count",
@@ -42,7 +42,7 @@ _HOME: dict[str, str] = {
     "decompose": "prices",
     "equalizer": "count",
     "expected_errors": "prices",
-    "histogram_bayes": "histogram_bayes",
+    "histogram_bayes": "bayes",
     "lower_bound": "minimax",
     "lower_bounds": "minimax",
     "optimal_count": "count",
