@@ -213,6 +213,11 @@ EXAMPLES: dict[str, Example] = {
         "plan out/demo/plan.toml",
         "plan, digest, unit, budget, charge, charged_by, releases, in_budget_terms, fit",
     ),
+    "random density": Example(
+        "random density --n 10000 --low 0 --high 100 --bins 500 --bandwidth 1 --epsilon 0.2 --gamma 0.1 --occupied 60",
+        "n, epsilon, gamma, bandwidth, exact_below, bins, noisy_cells, kernel_std, noise_error, plain_noise_error, "
+        "pairs_gain, differentially_private, guarantee, condition, theorem",
+    ),
     "random histogram": Example(
         "random histogram --n 8000 --cells 400 --epsilon 0.2 --gamma 0.1 --occupied 16",
         f"{_RANDOM}, exact_below, cells, neighbours, noisy_cells, differentially_private",

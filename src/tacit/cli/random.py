@@ -150,6 +150,58 @@ def histogram(
     _warn(made.guarantee)
 
 
+@random.command(name="density", cls=PlainCommand)
+def density(
+    n: int = _N,
+    low: float = typer.Option(..., "--low", help="The lower end of the declared range."),
+    high: float = typer.Option(..., "--high", help="The upper end of the declared range."),
+    bins: int = typer.Option(..., "--bins", help="The number of cells, fixed in advance."),
+    bandwidth: float = typer.Option(..., "--bandwidth", help="The bandwidth of the kernel estimate."),
+    epsilon: float = _EPSILON,
+    gamma: float = _GAMMA,
+    occupied: int | None = typer.Option(
+        None, "--occupied", help="A made-up number of occupied cells; by default all."
+    ),
+    distance: float | None = typer.Option(
+        None, "--distance", help="A made-up distance that most pairs of rows stay within."
+    ),
+    json: bool = _JSON,
+) -> None:
+    """Compare a kernel density estimate with that of DP.
+
+    Smoothed from a histogram whose empty cells are exact. Reads no data.
+    """
+    from tacit.random_data import RandomDensity, pairs_gain
+
+    made = RandomDensity(
+        rows=n, low=low, high=high, bins=bins, bandwidth=bandwidth, epsilon=epsilon, gamma=gamma
+    )
+    told: dict[str, Any] = {
+        "n": n,
+        "epsilon": epsilon,
+        "gamma": gamma,
+        "bandwidth": bandwidth,
+        **made.describe(occupied=occupied),
+        "pairs_gain": None if distance is None else pairs_gain(distance=distance, bandwidth=bandwidth),
+        "differentially_private": not made.histogram.exact_below,
+        **_promise(made.guarantee, "random-kernel-density"),
+    }
+    if json:
+        print_json(told)
+        return
+    level = f"epsilon = {epsilon:g}, gamma = {gamma:g}"
+    print(f"A kernel estimate of {n} rows, bandwidth {bandwidth:g}, {bins} cells, {level}.")
+    print(
+        f"  noise of the curve            {told['noise_error']:.4g}  ({told['noisy_cells']} cells with noise)"
+    )
+    print(f"  with DP at the same epsilon   {told['plain_noise_error']:.4g}")
+    if told["pairs_gain"] is not None:
+        print(f"  noise sized by pairs of rows  {told['pairs_gain']:.4g} times that for the worst pair")
+    if not made.histogram.exact_below:
+        print(_PLAIN.format("every cell", made.guarantee.bound))
+    _warn(made.guarantee)
+
+
 @random.command(name="sensitivity", cls=PlainCommand)
 def sensitivity(
     n: int = _N,
