@@ -166,6 +166,10 @@ EXAMPLES: dict[str, Example] = {
         "noiseless count --n 10000 --probability 0.1,0.9 --delta 1e-6",
         f"{_EXACT}, probability, epsilon_floor, epsilon_pair_homogeneous",
     ),
+    "noiseless crowd": Example(
+        "noiseless crowd --crowd 30 --sampling poisson --delta 1e-6",
+        f"{_EXACT}, sampling, rate, known_rows, delta_at_threshold, crowd_blending, population",
+    ),
     "noiseless histogram": Example(
         "noiseless histogram --sampling poisson --epsilon 1 --delta 1e-6",
         f"{_EXACT}, sampling, rate, known_rows, delta_at_threshold, crowd_blending, population",

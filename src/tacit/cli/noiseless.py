@@ -351,6 +351,39 @@ def histogram(
         print(f"Drawn in {plot}")
 
 
+@noiseless.command(name="crowd", cls=PlainCommand)
+def crowd(
+    size: int = typer.Option(
+        ..., "--crowd", help="The size k of the crowd that every visible row blends in."
+    ),
+    sampling: str = typer.Option(..., "--sampling", help="poisson or binomial."),
+    delta: float = DELTA,
+    rate: str | None = typer.Option(None, "--rate", help="binomial: the largest sampling rate."),
+    known_rows: int = typer.Option(
+        0, "--known-rows", help="Sampled rows of one class that an adversary may know."
+    ),
+    blend_epsilon: float = typer.Option(
+        0.0, "--blend-epsilon", help="The epsilon of crowd-blending privacy; only 0 has a law."
+    ),
+    json: bool = JSON,
+) -> None:
+    """Compute epsilon of any crowd-blending private release.
+
+    For a random sample of which nobody knows the members; the release may be anything that blends exactly.
+    """
+    from tacit.coupled.noiseless.histograms import crowd_blending
+
+    found = crowd_blending(
+        crowd=size,
+        sampling=sampling,
+        delta=delta,
+        rate=rate,
+        known_rows=known_rows,
+        blend_epsilon=blend_epsilon,
+    )
+    say(found, None, None, json)
+
+
 # `tacit noiseless argmax`, `mode` and `rounded`: which column or category is largest, or about how large a sum is.
 
 

@@ -551,6 +551,44 @@ def _of_group(
     )
 
 
+def crowd_blending(
+    *,
+    crowd: int,
+    sampling: str,
+    delta: float,
+    rate: object = None,
+    known_rows: int = 0,
+    blend_epsilon: float = 0.0,
+) -> ExactAnswer:
+    """The epsilon, at this delta, of any (crowd, 0)-crowd-blending private release of a random sample.
+
+    Such a release is computed from a histogram truncated at `crowd` rows, over classes that it fixes itself (theorem
+    `crowd-blending-exact`). With blend_epsilon above 0 there is no law.
+    """
+    if non_negative("blend_epsilon", blend_epsilon) > 0:
+        raise NoLaw(
+            operation=f"crowd-blending privacy with epsilon = {blend_epsilon:g} under priors",
+            reason="rows that blend with epsilon above 0 form no classes: a blends with b and b with c, and a may not "
+            "blend with c, so that the release is computed from no truncated histogram",
+            hint="a release that blends exactly (epsilon = 0), or differential privacy",
+        )
+    if sampling == "fixed":
+        raise InvalidParameter(
+            parameter="sampling", value=sampling, must="be poisson or binomial for any crowd-blending release"
+        )
+    size = whole("crowd", crowd, least=2)
+    found = truncated_histogram(
+        sampling=sampling, rate=rate, known_rows=known_rows, threshold=size, delta=delta
+    )
+    return replace(
+        found,
+        statistic=f"output of any release that is ({size}, 0)-crowd-blending private",
+        theorem="crowd-blending-exact",
+        assumptions=(*found.assumptions, f"the release is ({size}, 0)-crowd-blending private on every table"),
+        details={**found.details, "population": None},
+    )
+
+
 def truncated_histogram(
     *,
     sampling: str,
