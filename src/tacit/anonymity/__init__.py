@@ -55,6 +55,7 @@ from tacit.anonymity.treatments import (
     corrected_regression,
 )
 from tacit.anonymity.treatments.methods import Draws
+from tacit.anonymity.widths import interval_width, width_left
 from tacit.sources.microdata import Microdata, open_microdata
 
 __all__ = [
@@ -105,6 +106,7 @@ __all__ = [
     "find_identifiers",
     "finish",
     "generalise",
+    "interval_width",
     "intervals",
     "journalist",
     "k_anonymity",
@@ -122,4 +124,5 @@ __all__ = [
     "suppression",
     "ten_five_rule",
     "treat_table",
+    "width_left",
 ]
