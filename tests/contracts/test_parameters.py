@@ -41,9 +41,10 @@ MADE_BY_TACIT: dict[str, str] = {
         from_dp_accounting""",
     "tacit.guarantees": """Always Condition Implication Indistinguishability Law Neighbours Profile Sampling Theorem
         Unit compose parallel theorem""",
-    "tacit.random_data": """OverlapCount OverlapHistogram Referee ReleasedBins ReleasedCount ReleasedHistogram
-        ReleasedStatistic Worst conformal_cells conformal_gamma conformal_interval counts_differ observed_range_delta
-        ordered_failure pair_changes pair_differs sample_sensitivities sampled_failure worst_share""",
+    "tacit.random_data": """OverlapCount OverlapHistogram RandomCurve Referee ReleasedBins ReleasedCount
+        ReleasedHistogram ReleasedStatistic Worst conformal_cells conformal_gamma conformal_interval counts_differ
+        observed_range_delta ordered_failure pair_changes pair_differs sample_sensitivities sampled_failure
+        worst_share""",
     "tacit.statistics": """CountTable GlobalSensitivity NoisyTable Part PublicTotals Question RegressionMoments
         SparseQuestion Tree
         consistent_margins consistent_tree fit_table regression_moments integer_margins is_valid_histogram

@@ -18,6 +18,10 @@ RANDOM_DATA: dict[str, dict[str, Any]] = {
         "independent": True,
     },
     "Overlap": {"rows": 20, "attacker_rows": 30, "least_overlap": 15},
+    "RandomDensity": {
+        "rows": 40, "low": 0.0, "high": 1.0, "bins": 8, "bandwidth": 0.25, "epsilon": 1, "gamma": 0.5,
+    },
+    "pairs_gain": {"distance": 1.0, "bandwidth": 0.5},
     "PredictiveHistogram": {"rows": 40, "cells": 4, "epsilon": 1, "least": 2, "independent": True},
     "RandomHistogram": {
         "rows": 40, "cells": 4, "epsilon": 1, "gamma": 0.25, "small_cells": False, "sharp": True,

@@ -78,10 +78,12 @@ class RandomDensity:
         if low >= high:
             raise InvalidParameter(parameter="low", value=low, must=f"be below high = {high:g}")
         settle(self, low=low, high=high, bins=whole("bins", self.bins, least=2))
-        settle(self, bandwidth=positive("bandwidth", self.bandwidth))
+        settle(self, bandwidth=positive("bandwidth", self.bandwidth), rows=whole("rows", self.rows))
+        settle(self, epsilon=self.epsilon, gamma=self.gamma)
         if self.width > self.bandwidth:
             raise InvalidParameter(
-                parameter="bins", value=self.bins, must=f"be at least {math.ceil((high - low) / self.bandwidth)}",
+                parameter="bins", value=self.bins,
+                must=f"be at least (high - low)/bandwidth = {(high - low) / self.bandwidth:.4g}",
                 hint="cells wider than the bandwidth blur more than the kernel does",
             )  # fmt: skip
         self.histogram  # noqa: B018  (refused here if epsilon or gamma do not fit)
@@ -104,7 +106,7 @@ class RandomDensity:
     @property
     def kernel_std(self) -> float:
         """The bandwidth without what the cells blur already."""
-        return math.sqrt(self.bandwidth**2 - self.width**2 / 12)
+        return self.bandwidth * math.sqrt(1 - (self.width / self.bandwidth) ** 2 / 12)
 
     def noise_error(self, *, noisy_cells: int) -> float:
         """Root of the expected integrated squared noise of the curve, if so many cells get noise.
