@@ -71,6 +71,8 @@ CLAIMS = {
     "SmoothStudent": "mechanisms/test_smooth.py::test_smooth_student_against_a_dense_scan",
     "StableHistogram": "mechanisms/test_stability.py::test_delta_is_an_upper_bound_and_reached",
     "Staircase": "mechanisms/test_claims.py::test_geometric_and_staircase",
+    "ForestSelection": "mechanisms/test_forests.py::test_the_law_of_a_forest_on_60_random_neighbours",
+    "StatisticByTest": "mechanisms/test_own_statistics.py::test_the_law_of_the_outcome_on_all_neighbours",
     "SubsetSelection": "mechanisms/test_local_sets.py::test_subset_selection_by_enumeration",
     "TwoQuestions": "mechanisms/test_two_questions.py::test_privacy_by_enumeration",
     "CellSums": "laws/test_statements.py::test_sums_of_noisy_cells_are_sums_of_what_was_noised",

@@ -206,6 +206,7 @@ RUN = [
     ("docs/sparse-histograms.md", False, 4),
     ("docs/synthesis.md", True, 5),
     ("examples/boosting-on-synthetic-rows.md", True, 1),
+    ("docs/trees.md", False, 6),
     ("examples/noise-for-many-queries.md", True, 12),
 ]
 

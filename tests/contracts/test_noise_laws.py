@@ -184,7 +184,7 @@ NO_NOISE = {
 }
 CHECKED = {
     "GaussianSelection", "InterquartileRangeByTest", "IntervalExponential", "JointPolya", "JointSkellam",
-    "MedianByTest", "OptimalSelection", "SmoothLaplace", "SmoothStudent",
+    "MedianByTest", "OptimalSelection", "SmoothLaplace", "SmoothStudent", "StatisticByTest",
 }  # fmt: skip
 TABLES: dict[str, TableMechanism] = {
     "CellSums": CellSums(noise=Laplace(sensitivity=L1(1), noise_scale=2), sums=(np.array([0, 0, 1]),)),

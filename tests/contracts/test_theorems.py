@@ -25,6 +25,7 @@ from support.code import ROOMS, SRC, named
 from support.parameter_examples import MECHANISMS
 from support.theorems import named_in
 from tacit.curator.charging import charge
+from tacit.curator.functions import decision_tree
 from tacit.curator.planning import Plan, choose, make_plan
 from tacit.curator.prices import Price
 from tacit.curator.treatments import Treatment
@@ -85,6 +86,7 @@ STATISTICS = {
     "pure density, two frequencies": tacit.density("cost", size=100, guarantee="pure", order=2),
     "classifier": tacit.classifier("cost", "state", size=100, pairs=4),
     "synthetic_table": tacit.synthesis.synthetic_table(["state", "sick"], rounds=3),
+    "tree": decision_tree(["cost", "age"], "state", size=10**6, depth=2),
 }
 UNITS = [
     tacit.rows(),

@@ -18,6 +18,7 @@ from typing import Any
 import tacit
 from fuzz import values
 from tacit import statistics as st
+from tacit.curator.functions import decision_tree
 from tacit.errors import TacitError
 from tacit.guarantees import People, Unit, group_of, people, rows
 from tacit.sources import bins, category, date, flag, integer, number, parse
@@ -276,7 +277,9 @@ def draw_function(rng: random.Random, names: list[str], one: str, where: str | N
     columns: Any = rng.sample(names, min(rng.choice([1, 1, 2]), len(names)))
     size: Any = rng.choice([1, 10, 1000])
     rest: Any = {"size": size, "points": 3, "where": where}
-    match rng.choice(["density", "classifier", "classifier", "regression"]):
+    match rng.choice(["density", "classifier", "classifier", "regression", "tree"]):
+        case "tree":
+            return decision_tree(columns, one, size=10**6, depth=rng.choice([1, 2]), where=where)
         case "density":
             return tacit.density(columns, **rest)
         case "classifier":

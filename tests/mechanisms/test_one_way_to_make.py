@@ -13,7 +13,7 @@ from support.parameter_examples import MECHANISMS
 from tacit.mechanisms import L1, L2, Gaussian, Geometric, Laplace, Mechanism, RoundedGaussian, Staircase
 
 # Two prices, or two mechanisms with a price each: there is no single target.
-OF_SEVERAL_PRICES = {"InterquartileRangeByTest", "MedianByTest", "TwoQuestions"}
+OF_SEVERAL_PRICES = {"InterquartileRangeByTest", "MedianByTest", "StatisticByTest", "TwoQuestions"}
 KINDS: list[Any] = [
     kind
     for name in room.__all__

@@ -86,6 +86,10 @@ MECHANISMS: dict[str, dict[str, Any]] = {
     "SmoothStudent": {"noise_multiplier": 4, "beta": 0.1, "degrees": 3, "spacing": 1},
     "SparseHistogram": {"noise": COUNT_NOISE, "domain": 100, "threshold": 5},
     "StableHistogram": {"noise": COUNT_NOISE, "threshold": 20},
+    "StatisticByTest": {
+        "statistic": len, "distance": len, "proposed": L1(1), "test_epsilon": 1, "release_epsilon": 1, "delta": 1e-6,
+        "spacing": 1, "numbers": 1, "proof": "a lemma",
+    },
     "SubsetSelection": {"epsilon": 1, "categories": 5, "subset": 2, "share": 0.1},
     "TwoQuestions": {
         "first": RandomizedResponse(epsilon=1), "second": RandomizedResponse(epsilon=1, categories=3)

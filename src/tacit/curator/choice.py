@@ -70,6 +70,7 @@ ROOMS = {
     "curator.functions.fits": "DensityFit MachineFit PureDensityFit",
     "curator.functions.statistics": "InputColumns",
     "curator.functions.treatment": "FunctionTreatment",
+    "curator.functions.trees": "TreeTreatment",
     "curator.prices": "Price",
     "curator.random_counts": "OnRandomData",
     "curator.request": "ExactGiven Given SampledGiven",
@@ -84,6 +85,7 @@ ROOMS = {
     "functions.machines.features": "FourierFeatures LinearFeatures PublicBall PublicBox",
     "functions.machines.solvers": "EpsilonInsensitive Hinge Huber Logistic",
     "functions.machines.training": "MachinePlan",
+    "functions.machines.trees": "SplitColumn TreePlan TreeShape",
     "mechanisms.bodies": "Contribution Gauge",
     "mechanisms.cumulative": "CumulativeGaussian CumulativeTree",
     "mechanisms.fitted_tables": "Agreement FittedTables HullTables Image",
@@ -93,7 +95,7 @@ ROOMS = {
     "mechanisms.laplace": "Laplace Staircase",
     "mechanisms.partition": "GaussianSelection OptimalSelection",
     "mechanisms.ranges": "RangeAnswers RangeTree",
-    "mechanisms.selection": "Exponential",
+    "mechanisms.selection": "Exponential PermuteAndFlip",
     "mechanisms.sensitivity": "CountSensitivity L1 L2 Linf Score",
     "mechanisms.sparse": "SparseHistogram",
     "mechanisms.sparse_keys": "Impossible",
@@ -335,6 +337,7 @@ def _of_its_kind(treatment: Treatment, asked: Planned, assumed: Given | None) ->
     """Is a question like this one treated like that, under what was assumed and nothing more?"""
     from tacit.curator.exact_answers import ExactTreatment
     from tacit.curator.functions.treatment import FunctionTreatment
+    from tacit.curator.functions.trees import TreeTreatment
     from tacit.curator.random_counts import OnRandomData, gamma_of
     from tacit.curator.request import ExactGiven
     from tacit.curator.selected import ClampingTreatment, Ranks, Selected, Sparse
@@ -349,6 +352,7 @@ def _of_its_kind(treatment: Treatment, asked: Planned, assumed: Given | None) ->
     kinds: dict[str, type] = {
         "ranks": Ranks, "clamping bounds": ClampingTreatment, "thresholds": Sparse, "function": FunctionTreatment,
         "synthesis": SynthesisTreatment,
+        "tree": TreeTreatment,
     }  # fmt: skip
     question = asked.question
     kind = kinds.get(question.statistic.fits, Treatment if question.known_keys else Selected)

@@ -28,6 +28,7 @@ from tacit.curator.expected_error import Expected, expected
 from tacit.curator.fitted import fitted
 from tacit.curator.functions.fits import PureDensity
 from tacit.curator.functions.treatment import treat_function
+from tacit.curator.functions.trees import treat_tree
 from tacit.curator.prices import Price
 from tacit.curator.random_counts import condition_of, declared_by, fits, gamma_of, treat_on_random_data
 from tacit.curator.request import (
@@ -87,7 +88,7 @@ from tacit.statistics.forms import Average, Linear
 
 FITTING: dict[str, Callable[[Question, Price], Treatment]] = {
     "ranks": treat_ranks, "clamping bounds": treat_clamping_bounds, "thresholds": treat_sparse,
-    "function": treat_function, "synthesis": treat_synthesis,
+    "function": treat_function, "synthesis": treat_synthesis, "tree": treat_tree,
 }  # fmt: skip
 """Mechanisms for statistics that are no sums of noisy numbers."""
 BETTER = 0.999

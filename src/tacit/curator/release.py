@@ -14,6 +14,7 @@ from tacit.curator.cells import RULE, WORDS, csv_text, flags_of, key_columns
 from tacit.curator.certificate import CIPHER, certify, json_text, with_looks
 from tacit.curator.fitted import finish
 from tacit.curator.functions.treatment import FunctionTreatment, PublishedFunction
+from tacit.curator.functions.trees import PublishedTree, TreeTreatment
 from tacit.curator.intervals import Estimate
 from tacit.curator.planning import Plan, Planned
 from tacit.curator.random_counts import OnRandomData
@@ -177,6 +178,17 @@ class Release:
         return values[0]
 
     @property
+    def tree(self) -> PublishedTree:
+        """The released decision tree: it carries no row, and may be evaluated anywhere, as often as anybody likes."""
+        treatment = self.planned.treatment
+        if not isinstance(treatment, TreeTreatment):
+            raise InvalidParameter(
+                parameter="release", value=self.planned.question.statistic.kind, must="be of a decision tree",
+                hint="tacit.curator.functions.decision_tree(...)",
+            )  # fmt: skip
+        return treatment.function(self.planned.question, self.noisy, publishable=self.publishable)
+
+    @property
     def function(self) -> PublishedFunction:
         """The released function: it carries no row, and may be evaluated anywhere, as often as anybody likes."""
         treatment = self.planned.treatment
@@ -275,7 +287,7 @@ def ledger_part(ledger: str, recorded: bytes, made: dict[str, Any]) -> dict[str,
 
 def _function(planned: Planned, noisy: NoisyParts) -> dict[str, Any] | None:
     treatment = planned.treatment
-    if not isinstance(treatment, FunctionTreatment):
+    if not isinstance(treatment, FunctionTreatment | TreeTreatment):
         return None
     return treatment.function(planned.question, noisy).record
 

@@ -389,6 +389,7 @@ def question_words(statistic: Mapping[str, Any]) -> str:
         "density": f"The density of {_listed(statistic.get('columns'))}",
         "classifier": f"A function that tells {statistic.get('label')} from {_listed(statistic.get('columns'))}",
         "synthetic_table": f"Synthetic rows of {_listed(statistic.get('columns'))}",
+        "decision_tree": f"A tree that tells {statistic.get('label')} from {_listed(statistic.get('columns'))}",
         "regression_function": f"What {statistic.get('outcome')} to expect, from {_listed(statistic.get('columns'))}",
     }.get(kind, kind.replace("_", " ").capitalize())
     by = f", for each {_listed(statistic['by'])}" if statistic.get("by") else ""

@@ -13,6 +13,7 @@ from tacit.mechanisms import (
     laplace,
     linear,
     local,
+    own_statistics,
     partition,
     polytope,
     propose_test_release,
@@ -39,6 +40,7 @@ from tacit.mechanisms.knorm import *
 from tacit.mechanisms.laplace import *
 from tacit.mechanisms.linear import *
 from tacit.mechanisms.local import *
+from tacit.mechanisms.own_statistics import *
 from tacit.mechanisms.partition import *
 from tacit.mechanisms.polytope import *
 from tacit.mechanisms.propose_test_release import *
@@ -67,6 +69,7 @@ __all__ = sorted(
         *laplace.__all__,
         *linear.__all__,
         *local.__all__,
+        *own_statistics.__all__,
         *partition.__all__,
         *polytope.__all__,
         *propose_test_release.__all__,

@@ -66,7 +66,7 @@ def distance_to_instability(values: npt.ArrayLike, *, rank: int, steps: int) -> 
 
 
 class _ByTest(Mechanism):
-    """Shared by the statistics below.
+    """Shared by all statistics that are released by a test.
 
     distance + discrete Laplace(1/test_epsilon) must exceed a threshold t with Pr[noise > t] <= delta; then the
     statistic is released with discrete Laplace noise of scale bound / release_epsilon.
@@ -130,14 +130,18 @@ class _ByTest(Mechanism):
             "exact": True,
         }
 
-    @abstractmethod
-    def _statistic(self, ordered: AnyArray) -> int: ...
+    def _statistic(self, ordered: AnyArray) -> int:
+        raise NotImplementedError
+
+    def _distance(self, ordered: AnyArray) -> int:
+        raise NotImplementedError
 
     @abstractmethod
-    def _distance(self, ordered: AnyArray) -> int: ...
-
     def release(self, values: npt.ArrayLike, *, source: Source | None = None) -> Tested:
-        """Test, then release or decline. `values` are one integer a row, on the grid; the number of rows is public."""
+        """Test, then release or decline."""
+
+    def _release_ordered(self, values: npt.ArrayLike, source: Source | None) -> Tested:
+        """For statistics of ordered values."""
         source = source if source is not None else default_source()
         ordered = np.sort(integer_array(values).ravel())
         distance = self._distance(ordered)
@@ -193,6 +197,10 @@ class MedianByTest(_ByTest):
     def __post_init__(self) -> None:
         self._check()
 
+    def release(self, values: npt.ArrayLike, *, source: Source | None = None) -> Tested:
+        """Test, then release or decline. `values` are one integer a row, on the grid; the number of rows is public."""
+        return self._release_ordered(values, source)
+
     def _statistic(self, ordered: AnyArray) -> int:
         return int(ordered[median_rank(ordered.size) - 1])
 
@@ -218,6 +226,10 @@ class InterquartileRangeByTest(_ByTest):
 
     def __post_init__(self) -> None:
         self._check()
+
+    def release(self, values: npt.ArrayLike, *, source: Source | None = None) -> Tested:
+        """Test, then release or decline. `values` are one integer a row, on the grid; the number of rows is public."""
+        return self._release_ordered(values, source)
 
     @staticmethod
     def _ranks(count: int) -> tuple[int, int]:

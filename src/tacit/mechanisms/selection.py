@@ -97,6 +97,11 @@ class SelectionMechanism(Mechanism):
     def bound(self) -> Pure:
         return Pure(epsilon=up(epsilon_parameter(self.epsilon)))
 
+    @property
+    def exact_epsilon(self) -> Fraction:
+        """The epsilon as it was given, so that shares of a price add up to it."""
+        return epsilon_parameter(self.epsilon)
+
     def choose(self, scores: Sequence[Exact] | npt.NDArray[Any], *, source: Source | None = None) -> Chosen:
         """The index of the chosen candidate."""
         source = source if source is not None else default_source()
@@ -150,6 +155,11 @@ class Exponential(SelectionMechanism):
     def for_target(cls, *, epsilon: Exact, sensitivity: Score) -> Exponential:
         """The mechanism of this epsilon: the constructor itself, under the name that all mechanisms have."""
         return cls(epsilon=epsilon, sensitivity=sensitivity)
+
+    @property
+    def exact_rho(self) -> Fraction:
+        """epsilon^2 / 8, a quarter of what a pure epsilon alone would have (theorem `exponential-zcdp`)."""
+        return epsilon_parameter(self.epsilon) ** 2 / 8
 
     @property
     def profile(self) -> Profile:

@@ -17,6 +17,7 @@ from tacit.curator import Plan, Release
 from tacit.curator.cells import flags_of, keys_at, rule_of
 from tacit.curator.charging import Shared, charge
 from tacit.curator.exact_answers import ExactTreatment
+from tacit.curator.functions.trees import TreeTreatment
 from tacit.curator.planning import Planned, title_of
 from tacit.curator.request import file_stem
 from tacit.curator.text import PublicWords, priced, question_words, three
@@ -288,7 +289,17 @@ def _release(release: Release, words: PublicWords, truth: Sequence[float] | None
         ratio_reason="" if floor["ratio"] is not None else floor["reason"] or NOT_KNOWN,
         rule=rule,
         rest=rest,
+        tree=_paths(release),
     )
+
+
+def _paths(release: Release) -> tuple[tuple[str, ...], ...]:
+    """The way to each leaf of a decision tree; nothing for other releases."""
+    treatment = release.planned.treatment
+    if not isinstance(treatment, TreeTreatment):
+        return ()
+    tree = treatment.tree(release.noisy)
+    return tuple(tuple(tree.rule(k)) for k in range(tree.shape.leaves))
 
 
 def _ends(release: Release) -> list[Any]:
@@ -351,6 +362,8 @@ def _measure(statistic: Mapping[str, Any], schema: Mapping[str, Any], own: Mappi
     kind = statistic["kind"]
     if statistic.get("kernel") == "linear":
         return "weights"
+    if kind == "decision_tree":
+        return "rows"
     if kind == "regression_function":
         return str(statistic["outcome"])
     if kind == "classifier":

@@ -24,6 +24,7 @@ from tacit.report.drawing import (
     value_span,
     widths,
 )
+from tacit.report.tree_picture import fits_a_tree, tree_picture
 from tacit.report.view import (
     CellView,
     Markup,
@@ -68,6 +69,8 @@ def fitting(view: ReleaseView) -> Picture:
         return "heatmap"
     if any(c.days for c in cells):
         return "table"  # a bar from 1970 on shows nothing
+    if fits_a_tree(view) and view.picture != "table":
+        return "tree"
     if view.rest is not None:
         return "bars" if keys == 1 else "table"
     if keys == 0:
@@ -121,6 +124,8 @@ def draw(view: ReleaseView) -> Drawn:
     made: Markup | None = None
     if kind == "number":
         made = strip(id, name, told, cells[0])
+    elif kind == "tree":
+        made = tree_picture(id, name, told, view)
     elif kind == "bars":
         made = _stacked(id, name, told, cells)
     elif kind == "histogram":
@@ -381,6 +386,7 @@ def _kind_words(kind: Picture) -> str:
         "points": "points with intervals",
         "heatmap": "a heat map",
         "map": "a map",
+        "tree": "a tree of conditions",
     }.get(kind, "a table")
 
 
@@ -396,6 +402,8 @@ def _view_marks(kind: Picture, view: ReleaseView, cells: Sequence[CellView]) -> 
 def _marks(kind: Picture, cells: Sequence[CellView], *, tables: bool = False) -> tuple[str, ...]:
     if kind == "table":
         return ()
+    if kind == "tree":
+        return ("share",)
     first = {
         "number": "dot", "points": "dot", "curve": "line", "heatmap": "heat", "map": "heat",
         "multiples": "bar" if tables else "heat",

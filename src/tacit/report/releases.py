@@ -35,6 +35,7 @@ def legend(id: str, marks: Sequence[str], confidence: float) -> Markup | None:
         "hatch": "too noisy to use",
         "either": "either class: the interval holds 0",
         "empty": "no value",
+        "share": "share of the most frequent class in a leaf, from its noisy counts",
         "truth": "the truth (synthetic data)",
         "truth-line": "the truth (synthetic data)",
         "truth-below": "the truth (synthetic data)",
@@ -58,6 +59,10 @@ def _sample(id: str, mark: str, words: str) -> Markup:
         "either": [
             tag("rect", x=0, y=2, width=20, height=10, class_="heat-3"),
             tag("path", d="M2 12 12 2M8 12 18 2M14 12 20 6M0 8 6 2", class_="hatch-line"),
+        ],
+        "share": [
+            tag("rect", x=0, y=3, width=12, height=8, class_="bar"),
+            tag("rect", x=12, y=3, width=8, height=8, class_="band"),
         ],
         "empty": tag("rect", x=1, y=2, width=18, height=10, class_="empty"),
         "truth": tag("path", d="M10 1.5 15.5 7 10 12.5 4.5 7Z", class_="truth"),
@@ -83,6 +88,8 @@ def finding(view: ReleaseView) -> str:
         return _synthetic(view)
     if view.kind in FUNCTIONS:
         return "A function, shown at some of its points; the certificate has all of it."
+    if view.tree:
+        return "A tree: the conditions on the way to a leaf, and how many rows of each class the leaf holds."
     if view.kind.startswith("quantile") and len(view.columns) == 1:
         return "; ".join(map(_quantile, usable)) + "."
     if len(usable) == 1 and not view.columns:

@@ -30,6 +30,7 @@ import numpy as np
 from tacit.curator import Plan, Release
 from tacit.curator.cells import WORDS
 from tacit.curator.certificate import CIPHER, ORDER, PublicKey, is_bound, json_text
+from tacit.curator.functions.trees import TreeTreatment
 from tacit.curator.intervals import Estimate
 from tacit.curator.plan_files import PlanFile, read_plan
 from tacit.curator.planning import Planned
@@ -158,6 +159,8 @@ def _certified(
         drawn = (place / "rows" / f"{stem}.csv").read_bytes().decode()
         if sha256(drawn) != said["synthetic"]["sha256"]:
             raise ValueError("other rows than the certificate's")
+    if isinstance(planned.treatment, TreeTreatment):
+        noisy = planned.treatment.recorded(said["function"])
     shape = _shape(planned, len(rows) - 1)
     values = [
         np.array([_number(cell) for cell in column], dtype=np.float64).reshape(shape)

@@ -331,7 +331,7 @@ def _end(value: Any) -> str:
 Simple = str | int | float | bool | datetime.date | None
 Key = Simple | tuple[Simple, Simple]
 Picture = Literal[
-    "auto", "number", "bars", "histogram", "curve", "points", "heatmap", "map", "multiples", "table"
+    "auto", "number", "bars", "histogram", "curve", "points", "heatmap", "map", "multiples", "table", "tree"
 ]
 DEFAULT_RULE = QualityRule()
 
@@ -417,6 +417,8 @@ class ReleaseView:
     rule: QualityRule = DEFAULT_RULE
     more_flags: tuple[QualityFlag, ...] = ()
     rest: Rest | None = None
+    tree: tuple[tuple[str, ...], ...] = ()
+    """Of a decision tree, the conditions on the way to each leaf."""
 
     def __post_init__(self) -> None:
         if not self.name or not self.certificate:

@@ -396,9 +396,9 @@ class Statistic(ABC):
     """Are its values values of its column, so that those of dates are dates?"""
     problem: ClassVar[str | None] = None
     """The problem that lower bounds are known for (`tacit.risk`)."""
-    fits: ClassVar[Literal["noise", "ranks", "clamping bounds", "thresholds", "function", "synthesis"]] = (
-        "noise"
-    )
+    fits: ClassVar[
+        Literal["noise", "ranks", "clamping bounds", "thresholds", "function", "synthesis", "tree"]
+    ] = "noise"
     """What kind of mechanism fits it."""
     layout: ClassVar[Literal["cells", "ends", "levels", "shares", "tables"]] = "cells"
     """How its values lie: one a cell of its axes, or otherwise."""

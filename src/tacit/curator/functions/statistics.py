@@ -131,7 +131,11 @@ class InputColumns:
         return np.hstack(parts)
 
     def of_values(self, values: Any) -> Floats:
-        """The coordinates of public points: a table with these columns, or an array with one column each.
+        """The coordinates of public points: a table with these columns, or an array with one column each."""
+        return self.of_rows(self.steps_of_values(values))
+
+    def steps_of_values(self, values: Any) -> dict[str, Floats]:
+        """Public points in steps and places, by column: a table with these columns, or an array with one column each.
 
         Numbers outside the bounds are moved to them, as rows are; a word that was not declared is refused.
         """
@@ -155,8 +159,7 @@ class InputColumns:
             columns = [list(array[:, j]) for j in range(len(self.names))]
         if len({len(c) for c in columns}) > 1:
             raise InvalidParameter(parameter="points", value="columns", must="be of one length")
-        rows = {n: _steps(n, c, v) for n, c, v in zip(self.names, self.columns, columns, strict=True)}
-        return self.of_rows(rows)
+        return {n: _steps(n, c, v) for n, c, v in zip(self.names, self.columns, columns, strict=True)}
 
     def axes(self, points: int | None) -> tuple[Points, ...]:
         """A grid: so many points along each measured column, every value of a category."""

@@ -26,6 +26,7 @@ from tacit.functions.machines.training import (
     machine_sensitivity,
     solver_distance,
 )
+from tacit.functions.machines.trees import ReleasedTree, SplitColumn, TreePlan, TreeShape
 
 if TYPE_CHECKING:
     from tacit.functions.machines.estimators import (
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
         PrivateSVC,
         PrivateSVR,
     )
+    from tacit.functions.machines.tree_estimator import PrivateDecisionTreeClassifier
 
 __all__ = [
     "ChosenPenalty",
@@ -48,6 +50,7 @@ __all__ = [
     "Loss",
     "MachinePlan",
     "PenaltyChoice",
+    "PrivateDecisionTreeClassifier",
     "PrivateKernelRegressor",
     "PrivateLogisticRegression",
     "PrivateSVC",
@@ -55,6 +58,10 @@ __all__ = [
     "PublicBall",
     "PublicBox",
     "ReleasedMachine",
+    "ReleasedTree",
+    "SplitColumn",
+    "TreePlan",
+    "TreeShape",
     "balanced_penalty",
     "machine_sensitivity",
     "solver_distance",
@@ -66,6 +73,8 @@ _ESTIMATORS = ("PrivateKernelRegressor", "PrivateLogisticRegression", "PrivateSV
 if not TYPE_CHECKING:
     # Hidden from type checkers, which would take any name for one that exists.
     def __getattr__(name: str) -> object:
+        if name == "PrivateDecisionTreeClassifier":
+            return getattr(importlib.import_module("tacit.functions.machines.tree_estimator"), name)
         if name in _ESTIMATORS:
             return getattr(importlib.import_module("tacit.functions.machines.estimators"), name)
         raise AttributeError(f"module 'tacit.functions.machines' has no attribute {name!r}")

@@ -1,0 +1,409 @@
+"""Propose, test, release for a statistic of one's own: the distance to instability is the user's, and is checked.
+
+The user gives a statistic (whole numbers, in steps of a grid) and its distance to instability. Two things must hold for
+all neighbours x, x' (theorem `propose-test-release`):
+
+    1. |distance(x) - distance(x')| <= 1;
+    2. distance(x) = 0 wherever some neighbour moves the statistic by more than the proposed bound, in L1.
+
+`check_distance` looks at all tables of a few rows. It finds mistakes and proves nothing about longer tables: a
+certificate says on what the claim rests, a declared proof, that check, or nothing.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from tacit.errors import InvalidParameter
+from tacit.exact.balls import ball, upper
+from tacit.exact.checks import members, positive, settle, text, whole
+from tacit.exact.integers import add_exact
+from tacit.exact.rounding import Exact, exact_parameter
+from tacit.guarantees import Guarantee, Neighbours, Unit
+from tacit.mechanisms.base import Released, epsilon_parameter
+from tacit.mechanisms.propose_test_release import Tested, _ByTest
+from tacit.mechanisms.sensitivity import L1
+from tacit.noise.source import Source, default_source
+
+__all__ = ["StatisticByTest"]
+
+Rows = Sequence[Any]
+MOST_TABLES = 2_000_000
+UNCHECKED = "ASSUMED, AND CHECKED BY NOBODY: "
+CLAIM = "the distance to instability moves by at most 1 between neighbours, and is 0 on unstable data"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedDistance:
+    """All tables of up to `rows` rows over `values` values were compared with all their neighbours.
+
+    `proposed` is the bound, in steps, above which a move counted as unstable.
+    """
+
+    proposed: int
+    values: int
+    rows: int
+    tables: int
+    neighbours: Neighbours
+
+    @property
+    def words(self) -> str:
+        """What was checked, in a sentence."""
+        return (
+            f"{CLAIM}: checked on all {self.tables} tables of up to {self.rows} rows of {self.values} values; "
+            "for longer tables it is assumed"
+        )
+
+
+def _numbers(value: Any) -> tuple[int, ...]:
+    return tuple(int(v) for v in np.ravel(np.asarray(value, dtype=object)))
+
+
+def check_distance(
+    statistic: Callable[[Rows], Any],
+    distance: Callable[[Rows], int],
+    *,
+    proposed: int,
+    values: Sequence[Any],
+    rows: int,
+    neighbours: str | Neighbours = Neighbours.REPLACE_ONE,
+) -> CheckedDistance:
+    """Compare all tables of up to `rows` rows with all their neighbours; refuse with the first counterexample.
+
+    `proposed` is in steps, in L1. The tables are made up of public `values`: no data are read.
+    """
+    relation, most = Neighbours.parse(neighbours), whole("rows", rows, least=1)
+    given = list(members("values", values))
+    if len(given) < 2:
+        raise InvalidParameter(parameter="values", value=len(given), must="be at least two different values")
+    sizes = range(1, most + 1) if relation is Neighbours.REPLACE_ONE else range(most + 1)
+    if sum(math.comb(n + len(given) - 1, n) for n in sizes) * len(given) * most > MOST_TABLES:
+        raise InvalidParameter(
+            parameter="rows",
+            value=most,
+            must="be fewer: there would be too many tables",
+            hint="or fewer values",
+        )
+    bound, seen = whole("proposed", proposed, least=0), {}
+    places = range(len(given))
+
+    def at(table: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
+        if table not in seen:
+            held = [given[k] for k in table]
+            found = distance(held)
+            if isinstance(found, bool) or not isinstance(found, int | np.integer) or found < 0:
+                raise InvalidParameter(
+                    parameter="distance",
+                    value=str(found),
+                    must=f"be a whole number of at least 0 (at {held})",
+                )
+            seen[table] = (_numbers(statistic(held)), int(found))
+        return seen[table]
+
+    count = 0
+    for size in sizes:
+        for table in itertools.combinations_with_replacement(places, size):
+            count += 1
+            (here, far) = at(table)
+            for other in _neighbours(table, places, relation, most):
+                there, away = at(other)
+                said = f"{[given[k] for k in table]} and {[given[k] for k in other]}"
+                if abs(far - away) > 1:
+                    raise InvalidParameter(
+                        parameter="distance", value=f"{far} and {away}",
+                        must=f"move by at most 1 between neighbours, which {said} are",
+                    )  # fmt: skip
+                if len(here) != len(there):
+                    raise InvalidParameter(
+                        parameter="statistic", value=said, must="have as many numbers for every table"
+                    )
+                if far > 0 and sum(abs(a - b) for a, b in zip(here, there, strict=True)) > bound:
+                    raise InvalidParameter(
+                        parameter="distance", value=far,
+                        must=f"be 0 where the statistic is unstable: it moves by more than {bound} between {said}",
+                    )  # fmt: skip
+    return CheckedDistance(proposed=bound, values=len(given), rows=most, tables=count, neighbours=relation)
+
+
+def _neighbours(table: tuple[int, ...], places: Sequence[int], relation: Neighbours, most: int) -> Any:
+    """All neighbours as sorted tuples; each pair is seen from both sides."""
+    for k in range(len(table)):
+        left = table[:k] + table[k + 1 :]
+        if relation is Neighbours.REPLACE_ONE:
+            for value in places:
+                yield tuple(sorted((*left, value)))
+        else:
+            yield left
+    if relation is not Neighbours.REPLACE_ONE and len(table) < most:
+        for value in places:
+            yield tuple(sorted((*table, value)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatisticByTest(_ByTest):
+    """A statistic of one's own, if the data are far from those on which one unit moves it by more than `proposed`.
+
+    Guarantee: Approximate(test_epsilon + release_epsilon, delta), if the distance is what it must be: `assumptions`
+    says on what that rests. Every number gets discrete Laplace noise of scale proposed / release_epsilon, `proposed`
+    being in L1. The test passes if distance + discrete Laplace(1 / test_epsilon) is above a threshold with
+    Pr[noise > threshold] <= delta. A statistic or distance that raises counts as unstable. Replace-one neighbours or
+    add-or-remove, as the distance is made for. Theorem `propose-test-release`. Source: Dwork, Lei 2009.
+    """
+
+    statistic: Callable[[Rows], Any] = field(repr=False)
+    distance: Callable[[Rows], int] = field(repr=False)
+    proposed: L1
+    test_epsilon: Exact
+    release_epsilon: Exact
+    delta: Exact
+    spacing: Exact = 1
+    numbers: int = 1
+    proof: str = ""
+    checked: CheckedDistance | None = None
+
+    def __post_init__(self) -> None:
+        self._check()
+        for name in ("statistic", "distance"):
+            if not callable(getattr(self, name)):
+                raise InvalidParameter(
+                    parameter=name, value=type(getattr(self, name)).__name__, must="be a function of the rows"
+                )
+        settle(self, numbers=whole("numbers", self.numbers, least=1), proof=text("proof", self.proof))
+        if not isinstance(self.checked, CheckedDistance | None):
+            raise InvalidParameter(
+                parameter="checked", value=type(self.checked).__name__, must="come from check_distance(...)"
+            )
+        if self.checked is not None and self.checked.proposed > self.proposed.steps(self.step):
+            raise InvalidParameter(
+                parameter="proposed", value=str(self.proposed.exact), must="be at least the bound that was checked",
+                hint=f"the check allowed moves of {self.checked.proposed} steps",
+            )  # fmt: skip
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the guarantee rests on besides the theorem."""
+        if self.proof:
+            return (f"{CLAIM}: declared, by {self.proof}",)
+        return (f"{UNCHECKED}{CLAIM}",) if self.checked is None else (self.checked.words,)
+
+    def certificate_for(self, unit: Unit) -> dict[str, Any]:
+        """The promise as plain JSON, with what it rests on."""
+        if self.checked is not None and self.checked.neighbours is not unit.neighbours:
+            raise InvalidParameter(
+                parameter="unit", value=str(unit), must=f"be of neighbours by {self.checked.neighbours.value}",
+                hint="the distance was checked for these",
+            )  # fmt: skip
+        promise = Guarantee(bound=self.bound, unit=unit, declared=self.assumptions)
+        told = {
+            "guarantee": promise.record,
+            "meaning": promise.explain(),
+            "assumptions": list(self.assumptions),
+        }
+        return {**_ByTest.certificate_for(self, unit), **told}
+
+    def _values(self, rows: Rows) -> tuple[tuple[int, ...], int]:
+        """Statistic and distance; whatever goes wrong with one table is unstable there, and says nothing more."""
+        try:
+            values, found = _numbers(self.statistic(rows)), int(self.distance(rows))
+        except Exception:  # no error of a user's function may tell of a row
+            return (0,) * self.numbers, 0
+        return (values, max(found, 0)) if len(values) == self.numbers else ((0,) * self.numbers, 0)
+
+    def release(self, values: Any, *, source: Source | None = None) -> Tested:
+        """Test, then release or decline. `values` are the rows, as the two functions take them."""
+        source = source if source is not None else default_source()
+        found, distance = self._values(values)
+        test = self._test_distribution.sample(source=source)
+        noise = [int(self.distribution.sample(source=source)) for _ in range(self.numbers)]
+        if not distance + int(test) > self.threshold:
+            return Tested(passed=False, released=None, publishable=source.publishable)
+        noisy = add_exact(np.array(found, dtype=object), np.array(noise, dtype=object))
+        released = Released(values=noisy, spacing=self.step, publishable=source.publishable)
+        return Tested(passed=True, released=released, publishable=source.publishable)
+
+    def passes(self, distance: int) -> float:
+        """The chance that data at this distance pass the test; of a made-up distance, for planning."""
+        k, q = (
+            self.threshold - whole("distance", distance, least=0),
+            math.exp(-float(Fraction(self.test_epsilon))),
+        )
+        return q ** (k + 1) / (1 + q) if k >= 0 else 1 - q**-k / (1 + q)
+
+
+# Least squares by the least eigenvalue of the sums of products: simple regression for one column, multiple for more.
+
+
+def _positive_definite(matrix: list[list[Fraction]]) -> bool:
+    """Is a symmetric matrix positive semidefinite with positive pivots? Exact, by elimination."""
+    held = [row[:] for row in matrix]
+    size = len(held)
+    for k in range(size):
+        pivot = held[k][k]
+        if pivot <= 0:
+            return False
+        for i in range(k + 1, size):
+            factor = held[i][k] / pivot
+            for j in range(i, size):
+                held[i][j] -= factor * held[k][j]
+                held[j][i] = held[i][j]
+    return True
+
+
+def _solved(matrix: list[list[Fraction]], right: list[Fraction]) -> list[Fraction] | None:
+    """The solution of a positive definite system, exactly; None where it has none."""
+    held = [[*row, b] for row, b in zip(matrix, right, strict=True)]
+    size = len(held)
+    for k in range(size):
+        if held[k][k] <= 0:
+            return None
+        for i in range(k + 1, size):
+            factor = held[i][k] / held[k][k]
+            held[i] = [a - factor * b for a, b in zip(held[i], held[k], strict=True)]
+    out = [Fraction(0)] * size
+    for k in reversed(range(size)):
+        out[k] = (held[k][-1] - sum(held[k][j] * out[j] for j in range(k + 1, size))) / held[k][k]
+    return out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeastSquares:
+    """Coefficients of least squares with an intercept, and their distance to instability; replace-one, n public.
+
+    Columns and outcome are scaled to [-1, 1] by declared bounds and put on a grid of 1/`grid`. With S the sum of z z'
+    over rows z = (x, 1) and R^2 = columns + 1, a replaced row moves the coefficients by at most
+
+        move(l) = 2 R (1 + R sqrt(n / l)) / (l - R^2)    in L2, if the least eigenvalue of S is l > R^2,
+
+    and l by at most R^2 (theorem `least-squares-distance`). The distance is the largest k with S - (floor + k R^2) I
+    positive definite, where move(floor) keeps to the proposed bound; all of it in exact arithmetic.
+    """
+
+    columns: int
+    rows: int
+    floor: Exact
+    grid: int = 1 << 10
+
+    def __post_init__(self) -> None:
+        settle(
+            self, columns=whole("columns", self.columns, least=1), rows=whole("rows", self.rows, least=1),
+            grid=whole("grid", self.grid, least=1), floor=exact_parameter("floor", self.floor),
+        )  # fmt: skip
+        if Fraction(self.floor) <= self.radius_squared:
+            raise InvalidParameter(
+                parameter="floor", value=float(self.floor), must=f"be above {self.radius_squared}, the square of a row",
+                hint="below it one row decides about the line",
+            )  # fmt: skip
+        if Fraction(self.floor) > self.rows:
+            raise InvalidParameter(
+                parameter="floor",
+                value=float(self.floor),
+                must="be at most the number of rows: no table reaches it",
+            )
+
+    @property
+    def radius_squared(self) -> int:
+        """No row with its constant is longer."""
+        return self.columns + 1
+
+    @property
+    def numbers(self) -> int:
+        """The coefficients, then the constant."""
+        return self.columns + 1
+
+    def move(self, spacing: Exact) -> Fraction:
+        """How far a replaced row moves the rounded coefficients in L1, above the floor; rounded up to whole steps."""
+        step, least = Fraction(spacing), Fraction(self.floor)
+
+        def formula() -> Any:
+            radius = ball(self.radius_squared).sqrt()
+            far = 2 * radius * (1 + radius * ball(Fraction(self.rows) / least).sqrt())
+            # In L1 at most the root of the number of coefficients times as much; rounding adds a step each.
+            return (
+                far / ball(least - self.radius_squared) * ball(self.numbers).sqrt() / ball(step)
+                + self.numbers
+            )
+
+        return math.ceil(Fraction(upper(formula))) * step
+
+    def _sums(self, rows: Any) -> tuple[list[list[Fraction]], list[Fraction]]:
+        array = np.asarray(rows, dtype=np.float64)
+        if array.shape != (self.rows, self.columns + 1):
+            raise InvalidParameter(parameter="rows", value=str(array.shape), must="have the public shape")
+        clipped = np.rint(np.nan_to_num(np.clip(array, -1, 1)) * self.grid).astype(np.int64)
+        z = np.column_stack([clipped[:, :-1], np.full(len(array), self.grid)])
+        square = self.grid**2
+        products, right = z.T @ z, z.T @ clipped[:, -1]
+        return (
+            [[Fraction(int(v), square) for v in row] for row in products],
+            [Fraction(int(v), square) for v in right],
+        )
+
+    def statistic(self, rows: Any, *, spacing: Exact) -> list[int]:
+        """The coefficients in steps; zeros where there is no unique solution."""
+        found = _solved(*self._sums(rows))
+        return [0] * self.numbers if found is None else [round(v / Fraction(spacing)) for v in found]
+
+    def distance(self, rows: Any) -> int:
+        """The largest k with least eigenvalue above floor + k R^2; 0 where there is none."""
+        products, _ = self._sums(rows)
+
+        def above(k: int) -> bool:
+            less = Fraction(self.floor) + k * self.radius_squared
+            return _positive_definite(
+                [[v - (less if i == j else 0) for j, v in enumerate(row)] for i, row in enumerate(products)]
+            )
+
+        low, high = 0, self.rows + 1
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if above(middle) else (low, middle)
+        return low
+
+    def mechanism(
+        self,
+        *,
+        test_epsilon: Exact,
+        release_epsilon: Exact,
+        delta: Exact,
+        spacing: Exact = Fraction(1, 1 << 20),
+    ) -> StatisticByTest:
+        """Propose, test, release of the coefficients, with the least bound that the floor proves."""
+        return StatisticByTest(
+            statistic=lambda rows: self.statistic(rows, spacing=spacing), distance=self.distance,
+            proposed=L1(self.move(spacing)), test_epsilon=test_epsilon, release_epsilon=release_epsilon, delta=delta,
+            spacing=spacing, numbers=self.numbers, proof="the theorem least-squares-distance",
+        )  # fmt: skip
+
+    @classmethod
+    def for_spread(
+        cls,
+        *,
+        columns: int,
+        rows: int,
+        least_eigenvalue: float,
+        test_epsilon: Exact,
+        delta: Exact,
+        grid: int = 1 << 10,
+    ) -> LeastSquares:
+        """The largest floor that a table passes at 95% whose rows have this least mean eigenvalue: a public guess."""
+        from tacit.noise import DiscreteLaplace
+
+        law = DiscreteLaplace(noise_scale=1 / epsilon_parameter(test_epsilon, "test_epsilon"))
+        needed = (
+            law.quantile(1 - Fraction(exact_parameter("delta", delta))) + 1 + law.quantile(Fraction(95, 100))
+        )
+        wanted = Fraction(positive("least_eigenvalue", least_eigenvalue)) * whole("rows", rows, least=1)
+        floor = wanted - (needed + 1) * (columns + 1)
+        if floor <= columns + 1:
+            raise InvalidParameter(
+                parameter="rows", value=rows, must="be more: the test could not be passed",
+                hint="a larger test_epsilon or delta, or a larger least_eigenvalue",
+            )  # fmt: skip
+        return cls(columns=columns, rows=rows, floor=floor, grid=grid)
