@@ -157,11 +157,6 @@ class Exponential(SelectionMechanism):
         return cls(epsilon=epsilon, sensitivity=sensitivity)
 
     @property
-    def exact_rho(self) -> Fraction:
-        """epsilon^2 / 8, a quarter of what a pure epsilon alone would have (theorem `exponential-zcdp`)."""
-        return epsilon_parameter(self.epsilon) ** 2 / 8
-
-    @property
     def profile(self) -> Profile:
         """The curve of a mechanism with epsilon-bounded range (Dong, Durfee, Rogers 2020)."""
         from tacit.guarantees import Profile

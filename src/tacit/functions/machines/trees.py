@@ -189,6 +189,11 @@ class TreeShape:
         return np.concatenate(found)
 
 
+def bounded_range_rho(epsilon: Exact) -> Fraction:
+    """epsilon^2 / 8: the rho of the exponential mechanism, a quarter of what a pure epsilon alone would have."""
+    return epsilon_parameter(epsilon) ** 2 / 8
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreePlan:
     """A tree before it is paid for: its shape, the choice of its splits and the noise of its leaves.
@@ -248,8 +253,7 @@ class TreePlan:
         """What is run, one event a level: with a rho, each level promises no more than its own."""
         if self.exact_epsilon is not None:
             return tuple(e for m in self.mechanisms for e in m.events)
-        level = self.choice.exact_rho
-        assert level is not None
+        level = bounded_range_rho(self.choice.epsilon)
         return (ConcentratedEvent(rho=up(level)),) * self.shape.depth + self.noise.events
 
     @property
@@ -264,8 +268,7 @@ class TreePlan:
         pure = self.exact_epsilon
         if pure is not None:
             return Pure(epsilon=up(pure))
-        level, leaves = self.choice.exact_rho, self.noise.exact_rho
-        assert level is not None
+        level, leaves = bounded_range_rho(self.choice.epsilon), self.noise.exact_rho
         assert leaves is not None
         return Concentrated(rho=up(level * self.shape.depth + leaves))
 
