@@ -22,7 +22,7 @@ def test_examples_run(block) -> None:
 def test_the_page_of_direct_use_runs_from_top_to_bottom() -> None:
     text = (ROOT / "docs" / "direct-mechanisms.md").read_text()
     blocks = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
-    assert len(blocks) == text.count("\n## ") == 8
+    assert len(blocks) == text.count("\n## ") >= 8
     names: dict[str, object] = {}
     for block in blocks:
         exec(compile(block, "docs/direct-mechanisms.md", "exec"), names)
