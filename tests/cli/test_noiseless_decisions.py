@@ -32,7 +32,7 @@ def test_a_decision(capsys: pytest.CaptureFixture[str]) -> None:
         (
             [
                 "map", "--hypothesis", "table(0: 1/2, 1: 1/4, 2: 1/4)", "--hypothesis", "table(0: 1/4, 1: 1/4, 2: 1/2)",
-                "--hypothesis", "table(0: 1/4, 1: 1/2, 2: 1/4)", "--n", "20", "--delta", "1e-6",
+                "--hypothesis", "table(0: 1/4, 1: 1/2, 2: 1/4)", "--n", "20", "--unknown-rows", "15", "--delta", "1e-6",
             ],
             1,
         ),

@@ -205,13 +205,13 @@ EXAMPLES: dict[str, Example] = {
         "optimal body --n 3 --epsilon 1 --delta 0.01",
         "n, epsilon, delta, counts, inner, outer, gap, settled, loss, theorem",
     ),
-    "optimal histogram": Example(
-        "optimal histogram --n 1000 --cells 10 --epsilon 1",
-        "n, cells, epsilon, risk, lower_bound, ratio, constant, mechanism, theorem",
-    ),
     "optimal count": Example(
         "optimal count --n 100 --epsilon 0.1",
         "n, epsilon, delta, loss, criterion, method, risk, lower_bound, gap, solved, truncated_geometric, theorem",
+    ),
+    "optimal histogram": Example(
+        "optimal histogram --n 1000 --cells 10 --epsilon 1",
+        "n, cells, epsilon, risk, lower_bound, ratio, constant, mechanism, theorem",
     ),
     "plan": Example(
         "plan out/demo/plan.toml",

@@ -136,7 +136,7 @@ def body(
         counts=None if pair is None else (pair[0], pair[1]),
         loss=loss if loss in LOSSES else _numbers(loss, "loss"),
     )
-    told: dict[str, Any] = {**found.record, "loss": loss, "theorem": "risk-bodies"}
+    told: dict[str, Any] = {**found.to_dict(), "loss": loss, "theorem": "risk-bodies"}
     if plot is not None:
         from tacit.report.figures import draw_risk_body
 
@@ -180,7 +180,7 @@ def histogram(
         ) from None
     found = histogram_bayes(n=n, epsilon=epsilon, cells=cells, probabilities=given)
     if json:
-        print_json(found.record)
+        print_json(found.to_dict())
         return
     print(
         f"A histogram of {found.n:,} rows in {found.cells:,} cells, epsilon = {epsilon:g}, one row replaced."

@@ -61,8 +61,7 @@ class HistogramBayes:
         """How many times the smallest possible risk is paid, at most."""
         return self.risk / self.lower_bound if self.lower_bound > 0 else math.inf
 
-    @property
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
         return {
             "n": self.n,

@@ -50,8 +50,7 @@ class RiskBody:
     gap: float
     settled: bool
 
-    @property
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
         return {
             "n": self.n,

@@ -144,8 +144,8 @@ def test_shapes_and_intervals_take_groups() -> None:
         assert exact_count(p, n=400, delta=1e-4, group=3).epsilon <= wide.epsilon * (1 + 1e-9)
     assert "any group of 3 rows" in wide.sentence
     assert "at most 3 rows" in wide.sentence
-    assert wide.record["group"] == 3
-    assert "group" not in exact_count(0.5, n=400, delta=1e-4).record
+    assert wide.to_dict()["group"] == 3
+    assert "group" not in exact_count(0.5, n=400, delta=1e-4).to_dict()
 
 
 def poisson(mean: float, most: int) -> list[float]:
