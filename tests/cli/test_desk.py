@@ -121,14 +121,12 @@ def test_a_withdrawn_release(place: Path, capsys: pytest.CaptureFixture[str]) ->
     code, out, _ = said(capsys, "verify out --ledger survey.ledger")
     assert code == 1
     assert "withdrawn on" in out
-    assert "is what was made, and does not stand any more" in out
-    assert "IT DOES NOT STAND ANY MORE" in said(capsys, "release plan.toml --out again")[1]
+    assert "is what was made, but it was withdrawn or replaced since" in out
+    assert "DO NOT USE THESE NUMBERS" in said(capsys, "release plan.toml --out again")[1]
     page = Path("again/report.html").read_text()
     shown = page[: page.index("<details")]
-    assert shown.index("These numbers do not stand any more") < shown.index('id="releases"'), (
-        "above all numbers"
-    )
-    assert "This release does not stand any more: withdrawn on" in shown, "and not folded away"
+    assert shown.index("Do not use these numbers") < shown.index('id="releases"'), "above all numbers"
+    assert "Do not use this release: withdrawn on" in shown, "and not folded away"
     assert "ages were in months" in Path("again/values/count.csv-metadata.json").read_text()
     Path("plan.toml").write_text(PLAN.replace("0.4", "0.2"))
     assert said(capsys, "release plan.toml --out new")[0] == 0
@@ -139,7 +137,7 @@ def test_a_withdrawn_release(place: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "replaces charge 1" in shown
     assert "it replaces charge 1" in said(capsys, "release plan.toml --out twice")[1]
     assert "It replaces charge 1." in Path("twice/report.html").read_text()
-    assert "not stand" not in Path("twice/report.html").read_text()
+    assert "Do not use" not in Path("twice/report.html").read_text()
     assert "spent   epsilon = 0.6" in shown
     assert said(capsys, "ledger verify survey.ledger")[0] == 0
 
@@ -151,11 +149,11 @@ def test_one_withdrawn_release_of_several(place: Path, capsys: pytest.CaptureFix
     assert said(capsys, "ledger withdraw survey.ledger 1 --note months --release mean-age")[0] == 0
     assert said(capsys, "release plan.toml --out again --export xlsx")[0] == 0
     page = Path("again/report.html").read_text()
-    assert "Some of these numbers do not stand any more" in page
+    assert "Do not use some of these numbers" in page
     cards = page.split("<article")[1:]
-    assert ["does not stand any more" in card.partition("</article>")[0] for card in cards] == [False, True]
+    assert ["Do not use this release" in card.partition("</article>")[0] for card in cards] == [False, True]
     cover = openpyxl.load_workbook("again/tables.xlsx").worksheets[0]
-    (told,) = [row[1] for row in cover.iter_rows(values_only=True) if row[0] == "IT DOES NOT STAND ANY MORE"]
+    (told,) = [row[1] for row in cover.iter_rows(values_only=True) if row[0] == "DO NOT USE"]
     assert told.startswith("mean-age: release 'mean-age' was withdrawn on")
     assert said(capsys, "verify again --ledger survey.ledger")[0] == 1
 
@@ -168,7 +166,7 @@ def test_every_file_of_a_withdrawn_release_says_so(place: Path, capsys: pytest.C
     capsys.readouterr()
     assert said(capsys, "release plan.toml --out again --export sdmx")[0] == 0
     (row,) = csv.DictReader(io.StringIO(Path("again/sdmx/count.csv").read_text()))
-    assert row["COMMENT_OBS"].startswith("It does not stand any more: release 'count' was withdrawn on")
+    assert row["COMMENT_OBS"].startswith("Do not use this release: release 'count' was withdrawn on")
     assert row["OBS_STATUS"] == "U", "no code of the list says withdrawn; never the one for a normal value"
     assert "COMMENT_OBS" not in Path("again/sdmx/mean-age.csv").read_text()
     told = pq.read_schema("again/values/count.parquet").metadata[b"corrections"].decode()

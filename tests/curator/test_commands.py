@@ -203,7 +203,7 @@ def test_an_interrupted_release_says_what_stands(
     assert main(["release", str(plan), "--out", str(tmp_path / "out")]) == 130
     told = capsys.readouterr().err
     assert told.count("\n") == 1
-    assert "stands" in told
+    assert "stays" in told
     assert not (tmp_path / "out").exists()
     with Ledger.open(tmp_path / "t.ledger") as ledger:
         assert float(ledger.spent().epsilon) == 0.5

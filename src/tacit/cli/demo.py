@@ -144,7 +144,7 @@ FILES = {
     "survey.ledger": "the ledger",
     "values": "the numbers, as CSV and Parquet",
     "certificates": "what each of them may reveal, as JSON",
-    "report.html": "all of it to read; the truth stands beside the release because the people do not exist",
+    "report.html": "the whole report; it shows the truth beside the releases because the people do not exist",
     "manifest.json": "every file of the release with its digest, for tacit verify",
 }
 

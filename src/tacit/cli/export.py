@@ -34,7 +34,7 @@ PUBLISHER = typer.Option(
 
 
 def _place(folder: Path, out: Path | None, ending: str) -> Path:
-    """Where to write: beside the folder, never over something."""
+    """The path of the new file: beside the folder, never over an existing file."""
     place = out or folder.resolve().parent / f"{folder.resolve().name}{ending}"
     if place.exists():
         raise InvalidParameter(

@@ -70,7 +70,7 @@ def _shown(found: dict[str, Any]) -> Iterator[str]:
         yield f"names that somebody wrote down ({demand}):"
     for name, person in found["people"].items():
         key = f", key {person['key'][:16]}" if person["key"] else ""
-        yield f"  {name}: {', '.join(person['roles']) or 'no role any more'}{key}"
+        yield f"  {name}: {', '.join(person['roles']) or 'no role'}{key}"
     for charge in found["charges"]:
         yield from _charge(found, charge, charge["state"])
     for asked in found["requests"]:
@@ -269,7 +269,7 @@ def person(
             public = known[name].key
         entry = found.enrol(name, role, key=public, change=change, by=by, note=note)
     roles = list(entry.body["roles"])
-    _done(entry, json, f"{name}: {', '.join(roles) or 'no role any more'}", name=name, roles=roles)
+    _done(entry, json, f"{name}: {', '.join(roles) or 'no role'}", name=name, roles=roles)
 
 
 @ledger.command(name="rule")
@@ -400,7 +400,7 @@ def _about(number: int, release: str) -> str:
 
 
 def _others(release: str) -> str:
-    return "; its other releases stand as before" if release else ""
+    return "; its other releases stay valid" if release else ""
 
 
 @ledger.command(name="withdraw")

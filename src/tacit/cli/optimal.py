@@ -191,7 +191,7 @@ def histogram(
 
 
 def _plain(loss: Loss, certificate: Certificate, n: int, epsilon: float) -> float | None:
-    """The risk of the truncated geometric for the same loss, where its outputs are the loss's."""
+    """The risk of the truncated geometric mechanism under the same loss, if both have the same outputs."""
     import numpy as np
 
     from tacit.risk.certificate import GeometricKernel, height_risks

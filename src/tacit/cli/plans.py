@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 PLAN = typer.Argument(..., metavar="PLAN", help="The plan, a TOML file.")
 JSON = typer.Option(False, "--json", help="Print one JSON object.")
 INTERRUPTED = (
-    "nothing was written; a charge that was made stands, and an answer that was recorded is free to ask again"
+    "nothing was written; a charge already made stays, and asking again for a recorded answer is free"
 )
 UNTOLD = 10_000
 """Room is kept for so many numbers where nobody knows before the release how many there will be."""
@@ -326,19 +326,18 @@ def verify(
 
 
 def _verdict(found: Verified, releases: int) -> list[str]:
-    """The end of the list: of the whole folder, or of the releases in it that fell and of those that stand."""
+    """The last lines: on the whole folder, or on withdrawn releases and on the others."""
     if found.ok:
         return ["everything that could be checked holds"]
     if not found.made:
         return ["this release is not what was made"]
     named = ", ".join(map(repr, found.fallen))
     if len(found.fallen) >= releases:
-        return ["this release is what was made, and does not stand any more"]
+        return ["this release is what was made, but it was withdrawn or replaced since"]
     left = releases - len(found.fallen)
     return [
-        f"does not stand any more: {named}; it is what was made, and was withdrawn or replaced since",
-        f"the other {'release stands' if left == 1 else f'{left} releases stand'}: everything that could be checked "
-        "of them holds",
+        f"withdrawn or replaced since: {named}; the files are those that were made",
+        f"the other {'release' if left == 1 else f'{left} releases'}: everything that could be checked holds",
     ]
 
 

@@ -244,7 +244,7 @@ class QualityRule:
         return (
             QualityFlag(
                 id=CARE, label=WORDS[CARE],
-                explanation=f"{reaches} {self.care:.0%} of {self.named}: read its size, not its digits",
+                explanation=f"{reaches} {self.care:.0%} of {self.named}: the value is good to one digit at most",
             ),
             QualityFlag(
                 id=NOISY, label=WORDS[NOISY],

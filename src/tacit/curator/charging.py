@@ -1,4 +1,4 @@
-"""How a curator's budget is charged: with the ledger's own sums, or under RandomData with gammas beside them."""
+"""The ledger's check of a curator's budget: its own sums, or under RandomData sums with gammas."""
 
 from __future__ import annotations
 

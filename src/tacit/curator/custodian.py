@@ -491,7 +491,7 @@ QUESTIONS = {
 
 
 def toml_string(text: str) -> str:
-    """A text as TOML writes it; what steers a terminal or turns the reading around is spelled out."""
+    """A text in TOML's quotes; control characters and marks of writing direction are escaped."""
     plain = json.dumps(text, ensure_ascii=False)
     return "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in plain)
 

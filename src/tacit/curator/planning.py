@@ -188,7 +188,7 @@ def divided(asks: Sequence[Query], questions: Sequence[Question], total: Price |
         if total is not None and not (total.kind == "approximate" and curves):
             raise InvalidParameter(
                 parameter="price", value=str(total), must="be left out where every release has a price of its own",
-                hint="it would be paid by nobody; ask(...) without a price shares the plan's",
+                hint="no release would pay it; query(...) without a price of its own shares the plan's",
             )  # fmt: skip
         return [out[i] for i in range(len(asks))]
     assert total is not None

@@ -85,9 +85,9 @@ class Release:
 
     @property
     def correction(self) -> str:
-        """That it was withdrawn or replaced, in a sentence; nothing where it stands."""
+        """A sentence if the release was withdrawn or replaced; otherwise empty."""
         told = "; ".join(map(str, self.corrections))
-        return f"It does not stand any more: {told}." if told else ""
+        return f"Do not use this release: {told}." if told else ""
 
     @property
     def guarantee(self) -> Guarantee:
@@ -148,7 +148,7 @@ class Release:
 
     @property
     def table(self) -> pd.DataFrame:
-        """The cells as a pandas DataFrame; its `attrs` tell of one that does not stand any more."""
+        """The cells as a pandas DataFrame; its `attrs` say if it was withdrawn or replaced."""
         import pandas as pd
 
         made = pd.DataFrame(self.columns)
@@ -228,7 +228,7 @@ class Release:
         return csv_text({**self.columns, "quality": self.quality})
 
     def to_arrow(self) -> pa.Table:
-        """The cells as an Arrow table, with their quality; its metadata tell of one that does not stand any more."""
+        """The cells as an Arrow table, with their quality; its metadata say if it was withdrawn or replaced."""
         import pyarrow as pa
 
         made = pa.table({**self.columns, "quality": self.quality})

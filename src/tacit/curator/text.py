@@ -316,7 +316,7 @@ def _foot(release: Release) -> list[str]:
 
 
 def _loud(sentence: str) -> str:
-    return f"IT DOES NOT STAND ANY MORE. {sentence}"
+    return f"DO NOT USE THESE NUMBERS. {sentence}"
 
 
 def release_text(release: Release) -> str:

@@ -619,7 +619,7 @@ def _looks(
     )
 
 
-STANDS = "stands: it was neither withdrawn nor replaced"
+STANDS = "was neither withdrawn nor replaced"
 
 
 def _stands(name: str, release: str, chain: Sequence[Entry], charge: int) -> CheckResult:

@@ -29,7 +29,7 @@ def canonical(value: Any, *, what: str = "value") -> str:
 
 
 def canonical_table(texts: Mapping[str, str]) -> str:
-    """The canonical text of a table whose values are canonical texts already: a long one is not made anew."""
+    """The canonical text of a table whose values are already canonical texts."""
     return "{" + ",".join(f"{canonical(name)}:{text}" for name, text in sorted(texts.items())) + "}"
 
 

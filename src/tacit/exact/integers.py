@@ -71,7 +71,7 @@ def integer_array(values: npt.ArrayLike, *, name: str = "values") -> AnyArray:
 
 
 def narrowed(values: AnyArray) -> AnyArray:
-    """The same integers, as int64 where all of them fit: the type is a function of what is told, and of nothing else.
+    """The same integers, as int64 if all of them fit. Only the released integers decide the type.
 
     Numbers on the way (the true values, the noise, cells that are dropped) must not choose the type of a release.
     """

@@ -226,7 +226,7 @@ class Divergences(Currency):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Two orders never share a name: their sums, and their ceilings, would be one."""
+        """Each order has a name of its own, and so a sum and a limit of its own."""
         return tuple(f"epsilon at order {_order(a)}" for a in self.orders)
 
     def of_bound(self, bound: Bound, exact: Mapping[str, Fraction] = NOTHING) -> Amounts:

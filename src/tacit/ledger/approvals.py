@@ -221,7 +221,7 @@ class Approvals(Book):
         return self._write(work)
 
     def withdraw(self, number: int, *, note: str, by: str = CUSTODIAN, release: str = "") -> Entry:
-        """Say that what was released for a charge does not stand any more, and why. The charge stays."""
+        """Withdraw the releases of a charge, with the reason. The charge stays."""
         why = shown("note", note)
 
         def work(connection: Connection) -> Entry:

@@ -136,7 +136,7 @@ def somebody(analyst: str | None) -> str | None:
 
 ROLES = ("analyst", "approver", "custodian")
 ASKERS = ("analyst", "custodian")
-"""The roles of those who may be charged for a question."""
+"""The roles that may be charged for a question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -47,7 +47,7 @@ class AnalystShare:
 
     @classmethod
     def of(cls, bound: Bound, budget: Guarantee, exact: Mapping[str, Fraction] | None = None) -> AnalystShare:
-        """A share of this budget; its floats stand for the decimals that they print as unless said otherwise."""
+        """A share of this budget; its floats mean the decimals that they print as, unless stated otherwise."""
         totals.share(bound, budget)
         return cls(bound=bound, exact=typed(bound) | exact_amounts(replace(budget, bound=bound), exact))
 
@@ -503,7 +503,7 @@ class Book:
 
     # --- the end -------------------------------------------------------------------------------------
     def _write(self, work: Callable[[Connection], T], *, patience: float | None = None) -> T:
-        """Do this in a transaction that writes; what it wrote is known from its end on, so that its loss is noticed."""
+        """Runs this in a writing transaction and remembers the last entry, so that a later loss is noticed."""
 
         def noted(connection: Connection) -> tuple[T, tuple[str, int, str, State] | None]:
             self._written = None

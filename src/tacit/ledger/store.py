@@ -296,7 +296,7 @@ if hasattr(os, "register_at_fork"):
 
 # What a database says when it fails, in one sentence of ours each: no values, no passwords, no tracebacks.
 
-IN_DOUBT = "the charge may have been recorded, and then it stands: see `tacit ledger show`"
+IN_DOUBT = "the charge may have been recorded, and then it stays: see `tacit ledger show`"
 
 _LOCKED = (LedgerLocked, "is in use by another process", "try again, or wait longer with wait_seconds")
 _READ_ONLY = (LedgerError, "is read-only", "nothing can be charged here; make it writable first")

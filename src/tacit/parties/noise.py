@@ -299,7 +299,7 @@ def _calibrated(epsilon: Fraction, delta: Fraction, steps: int, moved: int) -> F
 
 
 def root_below(square: Fraction) -> Fraction:
-    """A root that is not above, to 60 binary digits."""
+    """The square root, rounded down to 60 binary digits."""
     digits = 1 << 60
     return Fraction(math.isqrt(int(square * digits * digits)), digits)
 

@@ -310,7 +310,7 @@ def at_least(*, total: int, marked: int, drawn: int, count: int) -> Fraction:
 
 @lru_cache(maxsize=64)
 def ring_for(sizes: Sizes, delta: float = 0.0) -> Ring:
-    """The complete graph, or the smallest ring whose chance is at most `delta` where there are more than 200."""
+    """The complete graph up to 200 holders; for more, the smallest ring that fails with chance at most `delta`."""
     if sizes.holders <= COMPLETE:
         return Ring(side=0, threshold=sizes.threshold, delta=0.0)
     gone, best = sizes.holders - sizes.fewest, None

@@ -315,7 +315,7 @@ def pair_differs(ones: int, rows: int) -> Fraction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleasedCount:
-    """A count, exact or noisy; which of the two may be told. `publishable` is False for a seeded source."""
+    """A count with or without noise; which of them may be published. `publishable` is False for a seeded source."""
 
     count: int
     exact: bool

@@ -145,12 +145,12 @@ def view_of(
 
 
 def _withdrawn(releases: Sequence[Release]) -> str:
-    """What stands above everything else where the ledger says that numbers of this page do not stand any more."""
+    """The warning at the top of a page with withdrawn or replaced numbers; otherwise empty."""
     gone = [r for r in releases if r.corrections]
     if not gone:
         return ""
-    which = "These numbers do" if len(gone) == len(releases) else "Some of these numbers do"
-    return f"{which} not stand any more: they were withdrawn or replaced, as each of them says."
+    which = "these numbers" if len(gone) == len(releases) else "some of these numbers"
+    return f"Do not use {which}: the custodian withdrew or replaced them. Each release below says why."
 
 
 def _warnings(plan: Plan, releases: Sequence[Release]) -> list[str]:
@@ -270,7 +270,7 @@ def _release(release: Release, words: PublicWords, truth: Sequence[float] | None
     return ReleaseView(
         name=stem,
         kind=statistic["kind"].replace("_", " "),
-        corrections=tuple(f"This release does not stand any more: {c}." for c in release.corrections),
+        corrections=tuple(f"Do not use this release: {c}." for c in release.corrections),
         title=words.releases.get(release.name) or _name(planned, release.name),
         question=question_words(_in_words(statistic, words)),
         cells=cells,
@@ -394,7 +394,7 @@ def _in_words(statistic: Mapping[str, Any], words: PublicWords) -> dict[str, Any
 
 
 def _given(release: Release) -> str:
-    """Given what alone a release holds: nothing for one that holds always."""
+    """The conditions of the releases whose bound does not hold always."""
     told = release.statement.get("random_data", {}).get("sentence", "")
     condition = release.guarantee.condition
     return "" if isinstance(condition, Always | Priors) else f"It holds {condition}. {told}".rstrip()

@@ -248,7 +248,7 @@ def budget_section(view: ReportView) -> Markup:
 
 
 def shares(budget: BudgetView) -> list[float]:
-    """How the width of what these releases spent together is divided: by what each costs alone."""
+    """The widths of the releases in the bar: in proportion to the price of each alone."""
     alone = sum(p.amount for p in budget.parts)
     now = budget.spent - budget.earlier
     return [p.amount / alone * now / budget.total if alone > 0 else 0.0 for p in budget.parts]
@@ -345,7 +345,7 @@ def _parts(view: ReportView) -> Markup | None:
 
 
 def mechanisms(view: ReportView) -> Markup | None:
-    """The folded part for those who check: closed until it is opened."""
+    """The part for readers who check; it is folded at first."""
     if not view.releases:
         return None
     return tag(

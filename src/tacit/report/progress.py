@@ -28,7 +28,7 @@ from tacit.sources.error_boundary import watch
 
 Step = Callable[[str], None]
 AFTER = 1.0
-"""Seconds after which whoever waits is told that something goes on."""
+"""Seconds before the first sign of progress."""
 EVERY = 0.1
 
 

@@ -48,6 +48,7 @@ EPOCH = datetime.date(1970, 1, 1)
 EARLIER = "written by an earlier form: values checked, layout not"
 ABOUT = "What this says about you"
 _SENTENCE = ("It does not stand any more: ", ".")
+"""How version 0.1.0 wrote that a release was withdrawn or replaced."""
 
 
 class _Said(str):

@@ -287,10 +287,7 @@ def _clamped(said: Sequence[Mapping[str, Any]], words: PublicWords) -> list[str]
             continue
         told = f"{label} is clamped between {ends}: smaller values count as {_end(low)}, larger ones as {_end(high)}"
         if name in summed:
-            told += (
-                "; a mean is too high by what lies below and too low by what lies above, and is never outside; how "
-                "much that is is not known without paying for it"
-            )
+            told += "; values below raise a mean, values above lower it, and only a paid release can tell by how much"
         found.append(f"{told}.")
         filled = column.get("missing")
         if isinstance(filled, int | float) and not isinstance(filled, bool):
@@ -531,7 +528,7 @@ class ReportView:
     warnings: tuple[str, ...] = ()
     """What must stand in the open, beside what the release says about people."""
     withdrawn: str = ""
-    """That numbers of the page do not stand any more: it stands above all of them."""
+    """The warning that numbers of the page were withdrawn or replaced, above all of them."""
     officer: tuple[Paragraph, ...] = ()
 
     def __post_init__(self) -> None:

@@ -105,7 +105,7 @@ OURS = "__tacit"
 
 
 def check_names(names: Iterable[str]) -> None:
-    """Names of columns: none is our own, and no two are one name to an engine that does not look at case."""
+    """Checks names of columns: tacit reserves none of them, and no two differ only in case."""
     seen: dict[str, str] = {}
     for name in names:
         folded = name.casefold()

@@ -344,7 +344,7 @@ class Question:
 
     @property
     def limited(self) -> tuple[str, ...]:
-        """The columns by whose keys people(..., groups=g) limits what is read of a person; none without a limit."""
+        """The key columns of people(..., groups=g), which limits the groups of a person; empty without a limit."""
         base, _ = base_unit(self.unit)
         if not isinstance(base, People) or base.groups is None or base.groups >= base.at_most:
             return ()

@@ -405,7 +405,7 @@ class ConditionedPath:
         return self._normals[start:]
 
     def forget(self, rank: int) -> None:
-        """Go back to the first `rank` points with noise of their own: what came after was never told."""
+        """Keep only the first `rank` points with noise of their own; later ones were never released."""
         for column in (self._points, self._rows, self._normals, self._mean, self._white):
             del column[rank:]
 

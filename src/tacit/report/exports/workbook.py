@@ -96,7 +96,7 @@ def _cover(
     yield (words.title or "Released statistics",)
     for one in releases:
         for said in one.corrections:
-            yield "IT DOES NOT STAND ANY MORE", f"{words.release(one.name)}: {said}"
+            yield "DO NOT USE", f"{words.release(one.name)}: {said}"
     for what, told in (("Publisher", words.publisher), ("Period", words.period), ("Contact", words.contact)):
         if told:
             yield what, told
