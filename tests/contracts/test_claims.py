@@ -64,6 +64,7 @@ CLAIMS = {
     "QuantileSelection": "mechanisms/test_quantile_selection.py::test_each_choice_is_private_by_enumeration",
     "RandomizedResponse": "mechanisms/test_claims.py::test_randomized_response",
     "RangeNorm": "mechanisms/test_linear.py::test_range_norm_is_the_hull_of_the_cube_corners",
+    "RankSelection": "mechanisms/test_rank_selection.py::test_private_from_both_sides",
     "RoundedGaussian":
         "mechanisms/test_claims_of_bodies.py::test_rounding_to_the_grid_keeps_the_bound_of_continuous_noise",
     "ShapedTables": "mechanisms/test_tables.py::test_what_gets_noise_is_moved_by_no_more_than_the_claim",

@@ -167,6 +167,7 @@ NO_NOISE = {
     "PermuteAndFlip": "chooses; `probabilities` is its law",
     "Selection": "chooses by one of the two",
     "QuantileSelection": "chooses bins by ranks, three times",
+    "RankSelection": "chooses bins by ranks; its law in tests/mechanisms/test_rank_selection.py",
     "OptimalCount": "a remap of a truncated geometric count; its matrix is its law",
     "OptimalFinite": "a matrix of probabilities is its law",
     "RingChance": "no noise, the chance that a ring of masks fails",

@@ -32,8 +32,8 @@ ROOMS: dict[str, dict[str, dict[str, Any]]] = {
 MADE_BY_TACIT: dict[str, str] = {
     "tacit.mechanisms": """Answers Candidate Chosen Cumulated FourierNoise Kept MarginPlan NoisyQuantiles Released
         Correlation EstimatedCount EstimatedTable IndependenceTest JointTable LocalCandidate LocalChoice Reports
-        ReleasedTables ResponseComparison FoundBounds Selected SparseReleased SparseTable StableReleased Tested
-        TreeCounts""",
+        ReleasedTables ResponseComparison FoundBounds Selected SelectedBins SparseReleased SparseTable StableReleased
+        Tested TreeCounts""",
     "tacit.noise": """CertifiedReal ComputableDistribution CryptographicSource Difference Draws FormulaBody GridVector
         Needs RoundedMarginal SampledBody permutation root total uniform_integer""",
     "tacit.accounting.events": "Event SimpleEvent",

@@ -13,10 +13,12 @@ import tacit.statistics as ask
 from support.shared import shared
 from tacit.curator.planning import choose
 from tacit.curator.prices import price
-from tacit.curator.selected import Ranks, Selected, selected_intervals
+from tacit.curator.quantile_choice import SelectedRanks
+from tacit.curator.selected import Selected, selected_intervals, treat_ranks
 from tacit.curator.treatments import NoisyParts
 from tacit.noise.source import SeededSource
 from tacit.sources import Schema, category, open_table
+from tacit.statistics.quantiles import range_edges, range_steps
 
 from .test_coverage import KEY, TABLES, UNITS, unit_of
 
@@ -42,14 +44,13 @@ def test_quantiles(name: str, unit: str) -> None:
     """Laplace and Gaussian ranks take turns; the seed is fixed."""
     question, cells = cells_of(name, unit, lambda t: ask.quantiles(t.value, at=SHARES, resolution=256))
     paid = {"epsilon": 0.5, "delta": 1e-6} if UNITS.index(unit) % 2 else {"epsilon": 0.5}
-    how = choose(question, price(**paid))
-    assert isinstance(how, Ranks)
+    how = treat_ranks(question, price(**paid))
     counts = np.asarray(question.integers(cells)["counts"])
     released = how.mechanism.release(
         np.broadcast_to(counts, (RELEASES, counts.size)), source=SeededSource(seed=9)
     )
     found = how.read(question, NoisyParts(parts={"below": released.below}), LEVEL)
-    edges, below = np.asarray(question.details["edges"]), np.cumsum(counts)
+    edges, below = range_edges(question, counts.shape[-1]), np.cumsum(counts)
     for j, share in enumerate(SHARES):
         # The first bin up to which at least this share of the rows lies.
         place = next(
@@ -57,6 +58,27 @@ def test_quantiles(name: str, unit: str) -> None:
         )
         held = (found.low[:, j] <= edges[place]) & (edges[place + 1] <= found.high[:, j])
         assert held.mean() >= 0.94, share
+
+
+@pytest.mark.parametrize(("name", "unit"), CASES)
+def test_selected_quantiles(name: str, unit: str) -> None:
+    """What the plain question gets, on the finest grid: choices, and counts around them; the seed is fixed."""
+    question, cells = cells_of(name, unit, lambda t: ask.quantiles(t.value, at=SHARES))
+    how = choose(question, price(epsilon=0.5))
+    assert isinstance(how, SelectedRanks)
+    counts = np.asarray(question.integers(cells)["counts"])
+    source, runs, below = SeededSource(seed=9), 300, np.cumsum(counts)
+    found = [how.read(question, how.run(question, cells, source=source), LEVEL) for _ in range(runs)]
+    steps, spacing = range_steps(question, counts.size), float(question.parts[0].axes[-1].values.spacing)
+    for j, share in enumerate(SHARES):
+        place = next(
+            k for k, b in enumerate(below) if Fraction(int(b)) >= Fraction(repr(share)) * int(below[-1])
+        )
+        first, last = steps[place] * spacing, (steps[place + 1] - 1) * spacing
+        held = [(f.low[j] <= first) and (last <= f.high[j]) for f in found]
+        assert np.mean(held) >= 0.93, share
+        assert all(f.low[j] <= f.value[j] <= f.high[j] for f in found)
+    assert all((np.diff(f.value) >= 0).all() for f in found)
 
 
 @pytest.mark.parametrize(("name", "unit"), CASES)

@@ -72,6 +72,9 @@ MECHANISMS: dict[str, dict[str, Any]] = {
     "RandomizedResponse": {"epsilon": 1, "categories": 3},
     "RangeNorm": {"dimension": 2, "noise_scale": 1, "times": 1, "spacing": 1},
     "RangeTree": {"cells": 2, "branching": 2, "mechanisms": (COUNT_NOISE, COUNT_NOISE)},
+    "RankSelection": {
+        "bins": 8, "shares": (0.25, 0.5), "epsilon": 1, "rows": 2, "replaced": True, "grouped": True
+    },
     "ShapedTables": {
         "sizes": (2, 3), "noise_scale": 1, "times": 1, "replaced": True, "complete": True, "fixed": False
     },

@@ -236,8 +236,13 @@ def wanted(file: PlanFile, export: str) -> tuple[str, ...]:
 
 def _as_charged(plan: Plan, releases: Releases) -> Plan:
     """The plan as it was chosen and charged, which of an answer from the record may be another than today's."""
-    digest = releases[0].certificate["plan"]["digest"]
-    return replace(plan, releases=tuple(r.planned for r in releases), digest=digest)
+    from tacit.curator.charging import Charged
+    from tacit.guarantees.record import from_record
+
+    said = releases[0].certificate["plan"]
+    charged = Charged(bound=from_record(said["charge"]).bound, theorem=said["charged_by"])
+    planned = tuple(r.planned for r in releases)
+    return replace(plan, releases=planned, charged=charged, digest=said["digest"])
 
 
 def write_release(

@@ -68,10 +68,12 @@ ROOMS = {
     "coupled.noiseless.histograms": "FixedSize",
     "curator.exact_answers": "DiscardingTreatment ExactTreatment TruncatedTreatment",
     "curator.functions.fits": "DensityFit MachineFit PureDensityFit",
+    "curator.functions.histogram_fit": "HistogramDensityFit",
     "curator.functions.statistics": "InputColumns",
     "curator.functions.treatment": "FunctionTreatment",
     "curator.functions.trees": "TreeTreatment",
     "curator.prices": "Price",
+    "curator.quantile_choice": "SelectedRanks",
     "curator.random_counts": "OnRandomData",
     "curator.request": "ExactGiven Given SampledGiven",
     "curator.selected": "ClampingTreatment Ranks Selected Sparse",
@@ -94,6 +96,7 @@ ROOMS = {
     "mechanisms.knorm": "Gamma KNorm KNormDifference",
     "mechanisms.laplace": "Laplace Staircase",
     "mechanisms.partition": "GaussianSelection OptimalSelection",
+    "mechanisms.rank_selection": "RankSelection",
     "mechanisms.ranges": "RangeAnswers RangeTree",
     "mechanisms.selection": "Exponential PermuteAndFlip",
     "mechanisms.sensitivity": "CountSensitivity L1 L2 Linf Score",
@@ -279,14 +282,15 @@ def read_choice(plan: Plan, charge: Charge) -> Plan:
 
     Checked are the grid and the sensitivity of each question, that what would be run is the event that was recorded,
     and that it costs no more than the bound that was charged. A charge of 0.1.0 has no choice: its digest covers what
-    was chosen, and so the plan at hand is that one.
+    was chosen, and so what is chosen as 0.1.0 did is that.
     """
     from tacit.curator.charging import Charged
     from tacit.curator.planning import chosen
+    from tacit.curator.request_0_1_0 import plan_of_0_1_0
 
     charged = Charged(bound=charge.guarantee.bound, exact=dict(charge.exact), theorem=plan.charged.theorem)
     if charge.choice is None and charge.files is None:
-        return replace(plan, digest=charge.plan_digest)
+        return replace(plan_of_0_1_0(plan), digest=charge.plan_digest)
     try:
         said = charge.choice or {}
         if said["format"] != FORMAT:
@@ -338,6 +342,7 @@ def _of_its_kind(treatment: Treatment, asked: Planned, assumed: Given | None) ->
     from tacit.curator.exact_answers import ExactTreatment
     from tacit.curator.functions.treatment import FunctionTreatment
     from tacit.curator.functions.trees import TreeTreatment
+    from tacit.curator.quantile_choice import SelectedRanks
     from tacit.curator.random_counts import OnRandomData, gamma_of
     from tacit.curator.request import ExactGiven
     from tacit.curator.selected import ClampingTreatment, Ranks, Selected, Sparse
@@ -349,6 +354,8 @@ def _of_its_kind(treatment: Treatment, asked: Planned, assumed: Given | None) ->
         return isinstance(words, ExactGiven) and isinstance(treatment, ExactTreatment)
     if isinstance(treatment, OnRandomData):
         return words is not None and 0 < gamma_of(treatment) <= words.gamma
+    if isinstance(treatment, SelectedRanks):
+        return asked.question.statistic.fits == "ranks"
     kinds: dict[str, type] = {
         "ranks": Ranks, "clamping bounds": ClampingTreatment, "thresholds": Sparse, "function": FunctionTreatment,
         "synthesis": SynthesisTreatment,

@@ -30,6 +30,7 @@ from tacit.curator.functions.fits import PureDensity
 from tacit.curator.functions.treatment import treat_function
 from tacit.curator.functions.trees import treat_tree
 from tacit.curator.prices import Price
+from tacit.curator.quantile_choice import first_ranks, treat_quantiles
 from tacit.curator.random_counts import condition_of, declared_by, fits, gamma_of, treat_on_random_data
 from tacit.curator.request import (
     ALWAYS,
@@ -46,7 +47,7 @@ from tacit.curator.request import (
     request_digest,
     shares_of,
 )
-from tacit.curator.selected import treat_clamping_bounds, treat_keys, treat_ranks, treat_sparse
+from tacit.curator.selected import treat_clamping_bounds, treat_keys, treat_sparse
 from tacit.curator.synthesised import treat_synthesis
 from tacit.curator.treatments import (
     Applied,
@@ -87,8 +88,8 @@ from tacit.statistics.forms import Average, Linear
 # machine decide nothing (docs/decisions/0015-the-curator-runs-mechanisms.md).
 
 FITTING: dict[str, Callable[[Question, Price], Treatment]] = {
-    "ranks": treat_ranks, "clamping bounds": treat_clamping_bounds, "thresholds": treat_sparse,
-    "function": treat_function, "synthesis": treat_synthesis, "tree": treat_tree,
+    "clamping bounds": treat_clamping_bounds, "thresholds": treat_sparse, "synthesis": treat_synthesis,
+    "tree": treat_tree,
 }  # fmt: skip
 """Mechanisms for statistics that are no sums of noisy numbers."""
 BETTER = 0.999
@@ -99,8 +100,22 @@ LOUD = 100
 """From this epsilon on a single number has no noise to speak of, whatever its law."""
 
 
-def choose(question: Question, price: Price, *, budget: Bound | None = None) -> Treatment:
-    """The treatment of a question at this price; `budget` says what is cheap."""
+def choose(
+    question: Question,
+    price: Price,
+    *,
+    budget: Bound | None = None,
+    rows: int | None = None,
+    earlier: bool = False,
+) -> Treatment:
+    """The treatment of a question at this price; `budget` says what is cheap, `rows` is a public number of rows.
+
+    With `earlier` it is what 0.1.0 chose, for its records.
+    """
+    if question.statistic.fits == "ranks":
+        return first_ranks(question, price) if earlier else treat_quantiles(question, price, rows)
+    if question.statistic.fits == "function":
+        return treat_function(question, price, earlier=earlier)
     of_its_own = FITTING.get(question.statistic.fits)
     if of_its_own is None and not question.known_keys:
         of_its_own = treat_keys
@@ -173,7 +188,9 @@ MOST_CUTS = 8
 """So many cuts are tried; more differ by a release of hundreds."""
 
 
-def divided(asks: Sequence[Query], questions: Sequence[Question], total: Price | None) -> list[Price]:
+def divided(
+    asks: Sequence[Query], questions: Sequence[Question], total: Price | None, *, earlier: bool = False
+) -> list[Price]:
     """The price of each ask: its own, or its share of the plan's."""
     sharing = [i for i, a in enumerate(asks) if a.price is None]
     if sharing and total is None:
@@ -196,7 +213,7 @@ def divided(asks: Sequence[Query], questions: Sequence[Question], total: Price |
         return [out.get(i, total) for i in range(len(asks))]
     linear, squared = _weights(asks, questions, sharing)
     if total.kind == "approximate":
-        out |= _approximate(total, {i: questions[i] for i in sharing}, linear, squared)
+        out |= _approximate(total, {i: questions[i] for i in sharing}, linear, squared, earlier)
     else:
         weights = linear if total.kind == "pure" else squared
         whole = _sum(weights, sharing)
@@ -233,7 +250,7 @@ def _sum(weights: Weights, of: Sequence[int]) -> Fraction:
 
 
 def _approximate(
-    total: Price, questions: Mapping[int, Question], linear: Weights, squared: Weights
+    total: Price, questions: Mapping[int, Question], linear: Weights, squared: Weights, earlier: bool
 ) -> dict[int, Price]:
     """An (epsilon, delta), some of it as epsilons and some as squares of mu: the best cut between the two."""
     needy = [i for i in questions if needs_delta(questions[i])]
@@ -265,7 +282,7 @@ def _approximate(
         """A question that is asked again at the same price is looked at once."""
         place = (id(questions[i]), price)
         if place not in seen:
-            seen[place] = choose(questions[i], price).log_error
+            seen[place] = choose(questions[i], price, earlier=earlier).log_error
         return seen[place]
 
     errors = {i: log_error(i, pure[i]) for i in others}
@@ -500,12 +517,13 @@ def event_record(record: dict[str, Any], gamma: Fraction, priors: Priors | None 
 
 def make_plan(
     asks: Sequence[Query], *, schema: Schema, unit: Unit, budget: Bound, total: Price | None = None,
-    given: Assumed = None, reading: Mapping[str, Any] | None = None,
+    given: Assumed = None, reading: Mapping[str, Any] | None = None, earlier: bool = False,
 ) -> Plan:  # fmt: skip
     """The plan for these asks; every error of names, types, bounds and prices appears here, nothing is read.
 
     `given` is what the whole plan assumes of the data; releases without words of their own share its gamma. `reading`
-    is how the data are to be read, where something is declared about that.
+    is how the data are to be read, where something is declared about that. `earlier` chooses as 0.1.0 did, whose
+    records have digests of what was chosen.
     """
     asks = listed("asks", asks, must="be a list of asks")
     if not asks:
@@ -521,15 +539,15 @@ def make_plan(
     given, asked = given_of(given), asks
     asks = _named(asks)
     questions = _questions(asks, schema, unit)
-    prices = divided(asks, questions, total)
+    prices = divided(asks, questions, total, earlier=earlier)
     treatments: list[Treatment] = []
-    chosen: dict[tuple[int, Price], Treatment] = {}
+    chosen: dict[tuple[int, Price, int | None], Treatment] = {}
     for a, question, price in zip(asks, questions, prices, strict=True):
         if a.sampling:
             sampling.check(question, unit)
-        place = (id(question), price)
+        place = (id(question), price, a.rows)
         if place not in chosen:
-            chosen[place] = choose(question, price, budget=budget)
+            chosen[place] = choose(question, price, budget=budget, rows=a.rows, earlier=earlier)
         treatments.append(chosen[place])
     wanted = [*zip(questions, prices, treatments, strict=True)]
     treated = _exactly(asks, questions, prices, given) or on_random_data(

@@ -5,7 +5,8 @@ answer such a question from the record its digest must be made again, letter by 
 those sentences and forms, and nobody may reword them: it is read by ledgers that were written long ago. The golden
 files in tests/golden/0.1.0 show whether it still holds.
 
-The digest can be made again only if the same mechanism is chosen today. Where it is not, and a ledger of 0.1.0 has an
+The digest can be made again only if the same mechanism is chosen as then: for quantiles `plan_of_0_1_0` does so. Where
+it is not, and a ledger of 0.1.0 has an
 answer that looks like the question, the ledger refuses and charges nothing (`Ledger._replay_earlier`).
 """
 
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.curator.exact_answers import DiscardingTreatment, ExactTreatment, TruncatedTreatment
 from tacit.curator.functions.fits import DensityFit, MachineFit, PureDensityFit
+from tacit.curator.functions.histogram_fit import HistogramDensityFit
 from tacit.curator.functions.treatment import FunctionTreatment
 from tacit.curator.prices import Price
 from tacit.curator.random_counts import OnRandomData, fits
@@ -53,8 +55,30 @@ LONGEST = 2000
 def earlier_requests(plan: Plan) -> tuple[Earlier, ...]:
     """What 0.1.0 called the request of this plan; of a plan with a choice of 0.1.0, the digest that it stored."""
     if "earlier" not in plan.kept:
-        plan.kept["earlier"] = (Earlier(plan_digest=sha256(plan_text(plan)), told=told_of(plan)),)
+        plan.kept["earlier"] = (
+            Earlier(plan_digest=sha256(plan_text(plan)), told=told_of(plan_of_0_1_0(plan))),
+        )
     found: tuple[Earlier, ...] = plan.kept["earlier"]
+    return found
+
+
+def plan_of_0_1_0(plan: Plan) -> Plan:
+    """The same request with the mechanisms that 0.1.0 chose for it."""
+    changed = any(
+        r.question.statistic.fits == "ranks"
+        or (isinstance(r.treatment, FunctionTreatment) and isinstance(r.treatment.fit, HistogramDensityFit))
+        for r in plan.releases
+    )
+    if plan.budget is None or not changed:
+        return plan
+    if "of_0_1_0" not in plan.kept:
+        from tacit.curator.planning import make_plan
+
+        plan.kept["of_0_1_0"] = make_plan(
+            [r.ask for r in plan.releases], schema=plan.schema, unit=plan.unit, budget=plan.budget,
+            total=plan.total, given=plan.given, reading=plan.reading, earlier=True,
+        )  # fmt: skip
+    found: Plan = plan.kept["of_0_1_0"]
     return found
 
 
@@ -63,6 +87,7 @@ Told = Callable[["Plan", "Planned"], dict[str, Any]]
 
 def plan_text(plan: Plan, mechanism: Told | None = None) -> str:
     """The canonical text of a plan, in the format of 0.1.0; `mechanism` tells of treatments that are not known here."""
+    plan = plan_of_0_1_0(plan)
     total, told = plan.total, mechanism or mechanism_of
     parts = {
         "format": FORMAT,

@@ -31,6 +31,7 @@ from tacit.noise.source import Source
 from tacit.sources.axes import Axis, OpenAxis
 from tacit.sources.query import Cells
 from tacit.statistics.base import Question, base_unit, group_limit, is_people, replaced
+from tacit.statistics.quantiles import RESOLUTION, joined, range_edges
 from tacit.statistics.sparse import SparseQuestion
 
 # Unknown keys: which groups may be named at all, then their values.
@@ -403,7 +404,7 @@ class Ranks(Treatment):
 
     def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> NoisyParts:
         """Noisy ranks of every cell."""
-        counts = question.integers(cells)["counts"]
+        counts = joined(question.integers(cells)["counts"], self.mechanism.bins)
         return NoisyParts(parts={"below": self.mechanism.release(counts, source=source).below})
 
     def read(
@@ -414,7 +415,7 @@ class Ranks(Treatment):
         found = quantiles(
             held,
             shares=self.shares,
-            edges=question.details["edges"],
+            edges=range_edges(question, self.mechanism.bins),
             confidence=1 - (1 - confidence) / coordinates,
         )
         return Estimate(value=found.value, low=found.low, high=found.high)
@@ -446,20 +447,28 @@ def rank_error(mechanism: Cumulative, shares: tuple[Fraction, ...], confidence: 
     return float(np.mean([np.median(mechanism.half_widths(tail, share=q)[1:]) for q in shares]))
 
 
-def treat_ranks(question: Question, price: Price) -> Ranks:
-    """The better mechanism for cumulative counts at this price."""
+def total_is_public(question: Question) -> bool:
+    """Can no unit move the number of rows? Rows are replaced, all in one cell, and each has a value."""
     statistic: Any = question.statistic
-    bins = len(question.details["edges"]) - 1
-    m = question.sensitivity
-    column = question.schema.measured(statistic.column)
-    public = (
+    return (
         not question.axes
         and replaced(question.unit)
         and not is_people(question.unit)
         and statistic.where is None
-        and not column.may_be_missing
+        and not question.schema.measured(statistic.column).may_be_missing
     )
-    about: dict[str, Any] = {"bins": bins, "l1": m.l1, "l2_squared": m.l2_squared, "total_is_public": public}
+
+
+def treat_ranks(question: Question, price: Price, bins: int | None = None) -> Ranks:
+    """The better mechanism for cumulative counts at this price."""
+    statistic: Any = question.statistic
+    finest = question.details["bins"]
+    free = statistic.resolution == RESOLUTION and finest % RESOLUTION == 0
+    bins = bins or (RESOLUTION if free else finest)
+    m = question.sensitivity
+    about: dict[str, Any] = {
+        "bins": bins, "l1": m.l1, "l2_squared": m.l2_squared, "total_is_public": total_is_public(question)
+    }  # fmt: skip
     if price.kind == "accuracy":
         raise InvalidParameter(
             parameter="within", value=float(price.within or 0), must="be asked of counts and sums",

@@ -24,7 +24,7 @@ from tacit.curator.choice import WRONG, calibrated, read_choice, read_treatment,
 from tacit.curator.plan_files import read_plan, read_text
 from tacit.curator.planning import Plan, Planned, chosen, plan_charge
 from tacit.curator.request import declared_files, file_stem
-from tacit.curator.request_0_1_0 import earlier_requests
+from tacit.curator.request_0_1_0 import earlier_requests, plan_of_0_1_0
 from tacit.errors import InternalError, InvalidParameter, TacitError
 from tacit.exact.canonical import sha256
 from tacit.guarantees import Guarantee
@@ -426,7 +426,7 @@ NO_CHOICE = (
 def as_0_1_0(plan: Plan, digest: Any) -> Plan | None:
     """The plan under the digest that 0.1.0 gave it; None where that digest is another one."""
     known = [one.plan_digest for one in earlier_requests(plan)]
-    return replace(plan, digest=digest) if digest in known else None
+    return replace(plan_of_0_1_0(plan), digest=digest) if digest in known else None
 
 
 def _as_stated(asked: Plan, by_name: Mapping[str, dict[str, Any]]) -> Plan:

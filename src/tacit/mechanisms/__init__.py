@@ -19,6 +19,7 @@ from tacit.mechanisms import (
     propose_test_release,
     quantiles,
     ranges,
+    rank_selection,
     selection,
     sensitivity,
     smooth,
@@ -46,6 +47,7 @@ from tacit.mechanisms.polytope import *
 from tacit.mechanisms.propose_test_release import *
 from tacit.mechanisms.quantiles import *
 from tacit.mechanisms.ranges import *
+from tacit.mechanisms.rank_selection import *
 from tacit.mechanisms.selection import *
 from tacit.mechanisms.sensitivity import *
 from tacit.mechanisms.smooth import *
@@ -75,6 +77,7 @@ __all__ = sorted(
         *propose_test_release.__all__,
         *quantiles.__all__,
         *ranges.__all__,
+        *rank_selection.__all__,
         *selection.__all__,
         *sensitivity.__all__,
         *smooth.__all__,

@@ -344,17 +344,23 @@ class PolytopeNorm(ShapedMechanism):
         return float(self.mean_sizes(np.eye(self.coordinates)).max() + self.step / 2)
 
     def error_quantile(self, confidence: Exact = 0.95) -> float:
-        """A bound: |X_i| <= reach * gauge(X), and gauge(X) is Gamma(d, noise_scale) distributed."""
-        return self.max_error(confidence=confidence)
+        """What every single coordinate stays within: the quantile of its own law (`marginal`), which is symmetric."""
+        upper = (1 + confidence_level(confidence)) / 2
+        return max(self.marginal(i).quantile(upper) for i in range(self.coordinates)) * float(self.step)
 
     def max_error(self, *, confidence: Exact = 0.95, dimension: int | None = None) -> float:
-        """The same bound holds for all coordinates at once."""
+        """What all coordinates stay within at once: the better of two bounds.
+
+        |X_i| <= reach * gauge(X), and gauge(X) is Gamma(d, noise_scale) distributed; or the union of the
+        coordinates' tails.
+        """
         from scipy.special import gammaincinv
 
         _same(dimension, self.coordinates)
         reach = max(abs(x) for p in self.points for x in p)
-        level = float(confidence_level(confidence))
-        return float(reach * float(self._scale) * gammaincinv(self.coordinates, level) + self.step / 2)
+        level = confidence_level(confidence)
+        gauge = reach * float(self._scale) * gammaincinv(self.coordinates, float(level)) + self.step / 2
+        return min(float(gauge), self.error_quantile(1 - (1 - level) / self.coordinates))
 
 
 def _same(given: int | None, dimension: int) -> None:

@@ -36,15 +36,21 @@ from tacit.statistics.base import (
 from tacit.statistics.forms import Linear, Parts
 
 RESOLUTION = 4096
+"""What requests say where nobody said anything about the resolution: then the curator chooses it (`finest_cut`)."""
+FINEST = 1 << 16
+MOST_CELLS = 1 << 23
+"""Ranges of a histogram, and of the histograms of all groups together, that are read to choose from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantiles(Statistic):
     """The values below which given shares of the rows lie, in each cell: all shares from one histogram.
 
-    The part is the histogram over `resolution` equal ranges between the declared bounds; a row is counted in one of
-    them, so it moves like Count. These ranges are no groups: groups are the keys of `by` alone, and within them all
-    rows of a person are counted, of which there are at most m wherever they lie. A selection by rank uses the score
+    The part is the histogram over equal ranges between the declared bounds: over `resolution` of them, or, where that
+    is left out, as fine as the column's grid, the number of groups and 65,536 allow; a mechanism may join neighbouring
+    ranges. A row is counted in one of them, so it moves like Count. These ranges are no groups: groups are the keys
+    of `by` alone, and within them all rows of a person are counted, of which there are at most m wherever they lie. A
+    selection by rank uses the score
     -|#(values below t) - q n|, which one unit of m rows moves by m max(q, 1 - q) under add-or-remove and by m under
     replace-one (`rank_sensitivity`).
     """
@@ -81,7 +87,10 @@ class Quantiles(Statistic):
                 parameter="by", value=[str(b) for b in self.by], must="have known keys for quantiles",
                 hint="declare category([...]), or release the keys first and declare those",
             )  # fmt: skip
-        fine = Cut(column=self.column, values=column, count=min(self.resolution, column.width + 1))
+        count = min(self.resolution, column.width + 1)
+        if self.resolution == RESOLUTION:
+            count = finest_cut(column.width + 1, cell_count(frame.axes) or 1)
+        fine = Cut(column=self.column, values=column, count=count)
         axes = (*frame.axes, fine)
         sensitivity = boxes([(1, 1)], unit, cells=cell_count(axes), absent=frame.absent)
         return Question(
@@ -90,8 +99,7 @@ class Quantiles(Statistic):
             parts=(Part(name="counts", axes=axes),),
             sensitivity=sensitivity, sensitivities={"counts": sensitivity}, form=None,
             details={
-                # Steps are below 2^52 and their spacing is a power of two: no product is rounded.
-                "edges": tuple((np.asarray(fine.first_steps(), np.float64) * float(column.spacing)).tolist()),
+                "bins": count,
                 "rank_sensitivity": {float(q): rank_sensitivity(q, unit) for q in self.at},
             },
         )  # fmt: skip
@@ -102,7 +110,7 @@ class Quantiles(Statistic):
     def assemble(self, question: Question, noisy: Parts) -> Floats:
         """Quantiles of the histogram, in order; negative counts are read as 0, no rows as the middle."""
         counts = np.maximum(np.asarray(noisy["counts"]).astype(np.float64), 0.0)
-        edges = np.asarray(question.details["edges"])
+        edges = range_edges(question, question.details["bins"])
         below = np.concatenate([np.zeros((*counts.shape[:-1], 1)), np.cumsum(counts, axis=-1)], axis=-1)
         flat = below.reshape(-1, below.shape[-1])
         out = np.empty((len(flat), len(self.at)))
@@ -115,6 +123,41 @@ class Quantiles(Statistic):
                 inside = (share * total - ranks[k - 1]) / step if step > 0 else 0.5
                 out[i, j] = edges[k - 1] + (edges[k] - edges[k - 1]) * inside
         return out.reshape((*counts.shape[:-1], len(self.at)))
+
+
+def finest_cut(levels: int, groups: int) -> int:
+    """The ranges of each group's histogram: every value its own, or a power of two times 4096."""
+    most = min(FINEST, max(RESOLUTION, MOST_CELLS // groups))
+    if levels <= most:
+        return levels
+    count = 1 << (most.bit_length() - 1)
+    while count > RESOLUTION and count * levels >= 1 << 52:
+        count //= 2
+    return count
+
+
+def range_steps(question: Question, bins: int) -> npt.NDArray[np.int64]:
+    """The first step of each of so many equal ranges of the column, and the first step behind the last (as `Cut`)."""
+    statistic: Any = question.statistic
+    column = question.schema.measured(statistic.column)
+    levels, keys = column.width + 1, np.arange(bins + 1, dtype=np.int64)
+    # Products are below 2^52 unless every value has its own range.
+    return column.lowest + (keys if bins == levels else -(-keys * levels // bins))
+
+
+def range_edges(question: Question, bins: int) -> Floats:
+    """The same as values: steps are below 2^52 and their spacing is a power of two, so no product is rounded."""
+    statistic: Any = question.statistic
+    spacing = question.schema.measured(statistic.column).spacing
+    return range_steps(question, bins).astype(np.float64) * float(spacing)
+
+
+def joined(counts: AnyArray, bins: int) -> AnyArray:
+    """Histograms over fewer ranges: neighbours added up, their number a divisor of what there is."""
+    array = np.asarray(counts)
+    if array.shape[-1] == bins:
+        return array
+    return np.asarray(array.reshape(*array.shape[:-1], bins, -1).sum(axis=-1))
 
 
 def rank_sensitivity(share: float, unit: Unit) -> Fraction:

@@ -318,7 +318,7 @@ class PureDensity(Density):
 
     def family(self, inputs: InputColumns) -> FourierKDE:
         """The series; three digits of a bandwidth, so that no float of another machine decides about a plan."""
-        box, width, order = _box(inputs), self.bandwidth, self.order
+        box, width, order = box_of(inputs), self.bandwidth, self.order
         sides = [float(side) for side in box.sides]
         if width is None:
             share = fourier_bandwidth(size=self.size, dimension=len(sides))
@@ -441,7 +441,7 @@ def in_units(box: Box, coordinates: Floats) -> Floats:
     return np.asarray(low + (coordinates + 1.0) * (side / 2))
 
 
-def _box(inputs: InputColumns) -> Box:
+def box_of(inputs: InputColumns) -> Box:
     """The declared bounds, in the columns' units."""
     low, high = zip(*(ends(c) for c in inputs.columns if isinstance(c, Measured)), strict=True)
     return Box(low=low, high=high)
@@ -451,7 +451,7 @@ def density_fit(question: Question, mu: float) -> DensityFit:
     """The fit of a density at this mu; a bandwidth that is left out follows from the size, the bounds and mu."""
     statistic, inputs = question.statistic, question.details["inputs"]
     assert isinstance(statistic, Density)
-    box = _box(inputs)
+    box = box_of(inputs)
     base, group = base_unit(question.unit)
     width = statistic.bandwidth
     if width is None:

@@ -26,6 +26,7 @@ from tacit.curator.functions.fits import (
     machine_fit,
     pure_density_fit,
 )
+from tacit.curator.functions.histogram_fit import HistogramDensityFit, histogram_fit
 from tacit.curator.functions.statistics import InputColumns, MachineStatistic
 from tacit.curator.intervals import Estimate
 from tacit.curator.prices import Price
@@ -103,7 +104,10 @@ class PublishedFunction:
     def density(self) -> ReleasedDensity:
         """A density with all that can be read from it: the nearest true density, quantiles, samples, bands."""
         if not isinstance(self.fit, DensityFit | PureDensityFit):
-            raise InvalidParameter(parameter="function", value=self.kind, must="be a density")
+            raise InvalidParameter(
+                parameter="function", value=self.kind, must="be a density with Gaussian noise, or a Fourier series",
+                hint="a density from counts of cells is evaluated as it is: function(points), function.band(points)",
+            )  # fmt: skip
         return self.fit.released(self.numbers, publishable=self.publishable)
 
     @property
@@ -252,10 +256,16 @@ def fixed_sentence(action: Callable[[], T]) -> T:
     raise stop
 
 
-def treat_function(question: Question, price: Price) -> FunctionTreatment:
-    """Gaussian noise by the mu that the price has room for; for pure densities pure noise by its epsilon."""
+def treat_function(question: Question, price: Price, *, earlier: bool = False) -> FunctionTreatment:
+    """Gaussian noise by the mu that the price has room for; for densities at a pure price pure noise by its epsilon.
+
+    `earlier` chooses as 0.1.0 did.
+    """
     if isinstance(question.statistic, PureDensity):
-        return _treat_pure(question, price)
+        return _treat_pure(question, price, earlier)
+    if isinstance(question.statistic, Density) and price.kind == "pure" and not earlier:
+        fit = histogram_fit(question, pure_within(price) or Fraction(0))
+        return _of_cells(fit, price, "Laplace noise on the counts of cells: the price is pure")
     squared = mu_squared_within(price)
     if squared is None:
         raise InvalidParameter(
@@ -264,17 +274,24 @@ def treat_function(question: Question, price: Price) -> FunctionTreatment:
         )  # fmt: skip
     limit = squared
     mu = lower(lambda: ball(limit).sqrt()) * MARGIN
-    fit: DensityFit | MachineFit = (density_fit if isinstance(question.statistic, Density) else machine_fit)(
+    made: DensityFit | MachineFit = (density_fit if isinstance(question.statistic, Density) else machine_fit)(
         question, mu
     )
-    event = fit.mechanism.event
+    event = made.mechanism.event
     _within(event.squared if isinstance(event, GaussianEvent) else None, squared)
-    reason = f"Gaussian noise on {fit.mechanism.dimension} numbers, which are the whole function"
+    reason = f"Gaussian noise on {made.mechanism.dimension} numbers, which are the whole function"
     delta = price.delta if price.kind == "approximate" and price.delta is not None else Fraction(0)
-    return FunctionTreatment(noise=(), price=price, reason=reason, delta=delta, fit=fit)
+    return FunctionTreatment(noise=(), price=price, reason=reason, delta=delta, fit=made)
 
 
-def _treat_pure(question: Question, price: Price) -> FunctionTreatment:
+def _of_cells(fit: HistogramDensityFit, price: Price, reason: str) -> FunctionTreatment:
+    _within(fit.mechanism.exact_epsilon, fit.epsilon)
+    numbers = int(np.prod(fit.cells))
+    reason = f"{reason}; {numbers} numbers, which are the whole function"
+    return FunctionTreatment(noise=(), price=price, reason=reason, fit=fit)
+
+
+def _treat_pure(question: Question, price: Price, earlier: bool) -> FunctionTreatment:
     """The least noisy of the pure mechanisms, at the epsilon that the price has room for; no delta is spent."""
     epsilon = pure_within(price)
     if epsilon is None:
@@ -283,6 +300,15 @@ def _treat_pure(question: Question, price: Price) -> FunctionTreatment:
             hint="pay with epsilon=, with rho= or with mu=",
         )  # fmt: skip
     fit = pure_density_fit(question, epsilon)
+    statistic: Any = question.statistic
+    if statistic.order is None and len(statistic.columns) > 1 and not earlier:
+        cells, series = histogram_fit(question, epsilon), fit.plan.expected_noise_error()
+        share = cells.expected_noise_error() / series
+        if share < 1:
+            said = (
+                f"Laplace noise on the counts of cells: its noise is {share:.2g} of that on a Fourier series"
+            )
+            return _of_cells(cells, price, said)
     _within(fit.mechanism.exact_epsilon, epsilon)
     reason = (
         f"{fit.plan.choice.reason}; {fit.plan.family.coefficients - 1} numbers, which are the whole function"

@@ -1,0 +1,227 @@
+"""The choice for quantiles: cumulative counts, or selections by rank with counts around them for the intervals.
+
+A selection (`tacit.mechanisms.RankSelection`) spends nearly all of its price on the values. The rest buys counts over
+ranges that are fine near the released values and coarse far from them, from which intervals follow as from cumulative
+counts (theorems `rank-selections`, `quantile-intervals`). Cumulative counts serve any number of quantiles with one
+noise. Which one errs less depends on the number of quantiles, the price and the number of rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from tacit.curator.intervals import Estimate
+from tacit.curator.prices import CONFIDENCE, Price
+from tacit.curator.selected import Ranks, total_is_public, treat_ranks
+from tacit.curator.treatments import NoisyParts, Treatment, compared, pure_within
+from tacit.exact.arrays import AnyArray, Floats
+from tacit.mechanisms.base import Mechanism
+from tacit.mechanisms.cumulative import CumulativeTree
+from tacit.mechanisms.rank_selection import RankSelection, edges_around, ranges_around
+from tacit.noise.source import Source
+from tacit.sources.query import Cells
+from tacit.statistics.base import Question, base_unit, replaced, row_limit
+from tacit.statistics.quantiles import RESOLUTION, joined, range_steps
+
+INTERVAL_SHARE = Fraction(1, 20)
+"""The part of the price that the intervals get: the values err by a twentieth more than without any."""
+FINER = 64
+"""Ranges for each rank that a value errs by, where the rows lie evenly: enough for rows that lie 64 times denser."""
+NAME = "selections by rank"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectedRanks(Treatment):
+    """A bin for every quantile, and noisy counts around the chosen bins."""
+
+    selection: RankSelection
+    counts: CumulativeTree
+    finest: int = 1
+
+    @property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        """The choices, then the counts around them."""
+        return (self.selection, self.counts)
+
+    @property
+    def theorems(self) -> tuple[str, ...]:
+        """What the claim rests on."""
+        found = (*self.selection.theorems, *self.counts.theorems, "quantile-intervals", "compose-pure")
+        return tuple(dict.fromkeys(found))
+
+    def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> NoisyParts:
+        """The choices first: the ranges of the counts follow from them alone."""
+        fine = joined(question.integers(cells)["counts"], self.selection.bins)
+        chosen = self.selection.release(fine, source=source).bins
+        below = np.concatenate(
+            [np.zeros((*fine.shape[:-1], 1), fine.dtype), np.cumsum(fine, axis=-1)], axis=-1
+        )
+        at = np.take_along_axis(below, self._borders(chosen), axis=-1)
+        return NoisyParts(
+            parts={"bin": chosen, "below": self.counts.release(np.diff(at, axis=-1), source=source).below}
+        )
+
+    def _borders(self, chosen: AnyArray) -> AnyArray:
+        return edges_around(chosen, bins=self.selection.bins, finest=self.finest)
+
+    def read(
+        self, question: Question, noisy: NoisyParts, confidence: Fraction, *, coordinates: int = 1
+    ) -> Estimate:
+        """The roundest number of each chosen bin, and the ranges that its rank may lie in."""
+        statistic: Any = question.statistic
+        spacing = question.schema.measured(statistic.column).spacing
+        firsts = range_steps(question, self.selection.bins).tolist()
+        chosen, below = np.asarray(noisy.parts["bin"]), np.asarray(noisy.parts["below"], dtype=np.float64)
+        value = np.array(
+            [float(roundest(firsts[k] * spacing, (firsts[k + 1] - 1) * spacing)) for k in chosen.ravel()]
+        ).reshape(chosen.shape)
+        steps = np.asarray(firsts, dtype=np.float64) * float(spacing)
+        lasts = (np.asarray(firsts[1:], dtype=np.float64) - 1) * float(spacing)
+        first, last = self._hulls(chosen, below, 1 - (1 - confidence) / coordinates)
+        low, high = np.minimum(steps[first], value), np.maximum(lasts[last], value)
+        return Estimate(
+            value=value,
+            low=np.minimum.accumulate(low[..., ::-1], axis=-1)[..., ::-1],
+            high=np.maximum.accumulate(high, axis=-1),
+        )
+
+    def _hulls(self, chosen: AnyArray, below: Floats, confidence: Fraction) -> tuple[AnyArray, AnyArray]:
+        """First and last bin of each quantile's interval (`quantile-intervals`, on the ranges around the choices)."""
+        borders, tail = self._borders(chosen), float((1 - confidence) / 2)
+        first, last = np.empty_like(chosen), np.empty_like(chosen)
+        for j, share in enumerate(self.selection.shares):
+            q = Fraction(share)
+            c = self.counts.half_widths(tail, share=q)
+            difference = below - float(q) * below[..., -1:]
+            slack = 4e-16 * (np.abs(below[..., -1:]) + c[-1])
+            enough = difference[..., 1:] >= -c[1:] - slack
+            before = difference[..., :-1] <= c[:-1] + slack
+            enough[..., -1], before[..., 0] = True, True
+            # A range without bins holds no quantile.
+            fits = enough & before & (np.diff(borders, axis=-1) > 0)
+            none = ~fits.any(axis=-1)
+            lowest = np.argmax(fits, axis=-1)
+            highest = fits.shape[-1] - 1 - np.argmax(fits[..., ::-1], axis=-1)
+            start = np.take_along_axis(borders, lowest[..., None], axis=-1)[..., 0]
+            stop = np.take_along_axis(borders, highest[..., None] + 1, axis=-1)[..., 0] - 1
+            # No range at all is as rare as a miss; then the interval is the value's own bin.
+            first[..., j] = np.where(none, chosen[..., j], np.minimum(start, chosen[..., j]))
+            last[..., j] = np.where(none, chosen[..., j], np.maximum(stop, chosen[..., j]))
+        return first, last
+
+    def describe(self) -> dict[str, Any]:
+        """The mechanisms for a certificate."""
+        return {
+            "noise": [self.selection.noise_distribution, self.counts.noise_distribution],
+            "chosen": self.reason,
+            "numerical_delta": 0.0,
+        }
+
+    @property
+    def log_error(self) -> float:
+        """ln of the error of a rank at 95%, in rows."""
+        return math.log(self.selection.error_quantile(CONFIDENCE))
+
+    def own_error(
+        self, question: Question, confidence: Fraction, rows: int | None
+    ) -> tuple[float | None, float | None, str] | None:
+        """The error of a rank: in values it depends on how dense the data are."""
+        within = self.selection.error_quantile(confidence)
+        return None, within, "the rank of a quantile, in rows; in values it depends on the data"
+
+
+def roundest(low: Fraction, high: Fraction) -> Fraction:
+    """The number in [low, high] with the fewest digits, of these the one nearest to the middle."""
+    if low == high:
+        return low
+    power = Fraction(10) ** math.ceil(math.log10(max(abs(low), abs(high), high - low)) + 1)
+    while True:
+        first, last = math.ceil(low / power), math.floor(high / power)
+        if first <= last:
+            near = round((low + high) / 2 / power)
+            return min(max(near, first), last) * power
+        power /= 10
+
+
+def first_ranks(question: Question, price: Price) -> Ranks:
+    """What 0.1.0 chose: cumulative counts over `resolution` ranges, or one a value."""
+    statistic: Any = question.statistic
+    levels = question.schema.measured(statistic.column).width + 1
+    return treat_ranks(question, price, min(statistic.resolution, levels))
+
+
+def treat_quantiles(question: Question, price: Price, rows: int | None = None) -> Treatment:
+    """Selections or cumulative counts, whichever has the smaller expected error of a rank at this price.
+
+    `rows` is a public number of rows, for the resolution alone.
+    """
+    statistic: Any = question.statistic
+    if price.kind == "accuracy":
+        return treat_ranks(question, price)
+    finest = int(question.details["bins"])
+    automatic = statistic.resolution == RESOLUTION
+    selected = _selections(question, price, finest, rows if automatic else None)
+    ranks = treat_ranks(question, price, _tree_bins(finest, price, rows) if automatic else None)
+    errors: dict[str, float] = {NAME: selected.selection.expected_error(), **_mean_errors(ranks)}
+    best = min(errors, key=lambda n: errors[n])
+    if best != NAME:
+        return _with(ranks, errors)
+    return _with(selected, errors)
+
+
+def _with(treatment: Any, errors: Mapping[str, float]) -> Treatment:
+    name = min(errors, key=lambda n: errors[n])
+    made: Treatment = replace(treatment, reason=compared(name, errors), candidates=dict(errors))
+    return made
+
+
+def _mean_errors(ranks: Ranks) -> dict[str, float]:
+    """E |error| of F(t) - q N at a middling t, the mean over the shares, by the name of the better form."""
+    name = min(ranks.candidates, key=lambda n: ranks.candidates[n])
+    each = [float(np.median(ranks.mechanism.noise_stds(share=q)[1:])) for q in ranks.shares]
+    return {name: math.sqrt(2 / math.pi) * sum(each) / len(each)}
+
+
+def _selections(question: Question, price: Price, finest: int, rows: int | None) -> SelectedRanks:
+    statistic: Any = question.statistic
+    epsilon = pure_within(price)
+    assert epsilon is not None
+    shares = tuple(Fraction(repr(float(s))) for s in statistic.at)
+    unit = question.unit
+    spent = epsilon * (1 - INTERVAL_SHARE)
+    about: dict[str, Any] = {
+        "shares": shares, "rows": row_limit(unit) * base_unit(unit)[1], "replaced": replaced(unit),
+        "grouped": bool(question.axes),
+    }  # fmt: skip
+    selection = RankSelection(bins=finest, epsilon=spent, **about)
+    bins = _bins(finest, None if rows is None else FINER * rows * float(selection.rate))
+    selection = RankSelection(bins=bins, epsilon=spent, **about)
+    # An interval spans some 16 noise scales of the counts, where the rows lie evenly; a 64th of that is fine enough.
+    scale = float(question.sensitivity.l1 / (epsilon - spent))
+    finest_range = 1 if rows is None else max(1, int(bins * scale / rows / 4))
+    counts = CumulativeTree(
+        bins=ranges_around(len(shares), bins=bins, finest=finest_range), l1=question.sensitivity.l1,
+        epsilon=epsilon - spent, total_is_public=total_is_public(question),
+    )  # fmt: skip
+    return SelectedRanks(noise=(), price=price, reason="", selection=selection, counts=counts)
+
+
+def _bins(finest: int, wanted: float | None) -> int:
+    """The fewest ranges that are enough: the finest ones, halved as long as there are more than wanted."""
+    bins = finest
+    while wanted is not None and bins % 2 == 0 and bins / 2 >= max(wanted, 2):
+        bins //= 2
+    return bins
+
+
+def _tree_bins(finest: int, price: Price, rows: int | None) -> int | None:
+    """Ranges of cumulative counts: a tenth of a row of evenly lying rows in each, where their number is public."""
+    if finest % RESOLUTION:
+        return None
+    return RESOLUTION if rows is None else _bins(finest, 10.0 * rows)
