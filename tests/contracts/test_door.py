@@ -19,7 +19,7 @@ import pytest
 import tacit
 from support import code
 from support.code import ROOMS, SRC
-from tacit.sources import error_boundary as door
+from tacit.sources import error_boundary
 
 # Calls that run a query, or move rows from one library into another.
 CALLS = {
@@ -112,7 +112,7 @@ def watched(action: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> tuple
         return one
 
     for name in ("rows", "metadata"):
-        monkeypatch.setattr(door, name, guarded(getattr(door, name)))
+        monkeypatch.setattr(error_boundary, name, guarded(getattr(error_boundary, name)))
 
     def profile(frame: Any, event: str, called: Any) -> None:
         if event != "c_call" or getattr(called, "__name__", "") not in READS:

@@ -48,7 +48,7 @@ FACTS = [
     ),
     Fact(
         "every file that is read has the ledger that is charged",
-        "curator.ledgers:Keeper.for_charging",
+        "curator.ledgers:LedgerResolver.for_charging",
         "test_a_file_that_comes_after_the_ledger_was_found_has_it_too",
     ),
     Fact(

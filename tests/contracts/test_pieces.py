@@ -266,12 +266,12 @@ def _kernel() -> Any:
 
 
 def _careful() -> Any:
-    from tacit.sources.opening.frames import careful
+    from tacit.sources.opening.frames import plain_column
 
     column = pa.chunked_array(
         [pa.array(["a", None, "b", "c"]), pa.array([], pa.string()), pa.array(["d"] * 5)]
     )
-    return careful(column).to_pylist()
+    return plain_column(column).to_pylist()
 
 
 def _undecodable() -> Any:

@@ -181,13 +181,13 @@ DOORS: dict[str, tuple[Any, int | None]] = {
 }  # fmt: skip
 
 
-def two_words(door: Any, count: int) -> Callable[[Sequence[int], Sequence[int]], list[Any]]:
+def two_words(error_boundary: Any, count: int) -> Callable[[Sequence[int], Sequence[int]], list[Any]]:
     """A cell for each pair of words: all first words, then all second ones."""
 
     def read(first: Sequence[int], second: Sequence[int]) -> list[Any]:
         # Never one cell alone: a further word for a boundary is told from a row by its length.
         source = Words([*first, LOW], [*second, LOW])
-        out: list[Any] = door(np.full(len(first) + 1, count), source)
+        out: list[Any] = error_boundary(np.full(len(first) + 1, count), source)
         assert source.used_up
         return out[:-1]
 
@@ -197,8 +197,8 @@ def two_words(door: Any, count: int) -> Callable[[Sequence[int], Sequence[int]],
 @pytest.mark.parametrize("name", DOORS)
 def test_laplace_noise_and_thresholds(name: str) -> None:
     """Counts below, at and above the threshold; the coin for the side does not depend on the size."""
-    door, threshold = DOORS[name]
-    far = two_words(door, 1000)
+    error_boundary, threshold = DOORS[name]
+    far = two_words(error_boundary, 1000)
     coins = [
         law_of(lambda ws, m=m: [v >= 1000 for v in far([m] * len(ws), ws)]) for m in (LOW, WORDS // 3, HIGH)
     ]
@@ -206,7 +206,7 @@ def test_laplace_noise_and_thresholds(name: str) -> None:
     above = far([LOW], [LOW])[0] >= 1000
     shares = {LOW: coins[0][above], HIGH: coins[0][not above]}
     for count in (1, 3, 4, 5, 9):
-        read = two_words(door, count)
+        read = two_words(error_boundary, count)
         sides = [(share, law_of(lambda ws, s=s, r=read: r(ws, [s] * len(ws)))) for s, share in shares.items()]
         same(mixed(sides), shown(count, laplace(Fraction(2)), threshold))
 
@@ -296,12 +296,12 @@ def _is_negative(word: int) -> bool:
 @pytest.mark.parametrize("name", DOORS)
 def test_cells_have_words_of_their_own(name: str) -> None:
     """Each word moves one cell at most, each cell is moved by words that move no other, and all are used."""
-    door, size = DOORS[name][0], 7
+    error_boundary, size = DOORS[name][0], 7
     words = [int(w) for w in SeededSource(seed=3).words(2 * size)]
 
     def run(given: list[int]) -> list[Any]:
         source = Words(given[:size], given[size:])
-        out: list[Any] = door(np.full(size, 50), source)
+        out: list[Any] = error_boundary(np.full(size, 50), source)
         assert source.used_up
         assert source.others == 0
         return out

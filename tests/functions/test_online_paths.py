@@ -35,7 +35,7 @@ from tacit.functions.paths.markov import ConditionedPath, MarkovNoise
 from tacit.functions.paths.online import kernel_from, release_from, release_record
 from tacit.guarantees import Approximate, GaussianDP, Guarantee, rows
 from tacit.ledger import Ledger, Request
-from tacit.ledger.encrypted_store import Vault
+from tacit.ledger.encrypted_store import EncryptedStore
 from tacit.noise import SeededSource
 
 BUDGET = Guarantee(bound=GaussianDP(mu=1.0), unit=rows(neighbours="replace-one"))
@@ -218,12 +218,12 @@ def test_an_answer_that_could_not_be_kept_is_not_given(ledger, kernel, monkeypat
     store = PathStore(ledger)
     path = store.make("curve", release=release_of(kernel), mean=mean_of(kernel))
     known = path.ask([0.2, 0.8]).values
-    append = Vault.sealed
+    append = EncryptedStore.sealed
     with monkeypatch.context() as patch:
-        patch.setattr(Vault, "sealed", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+        patch.setattr(EncryptedStore, "sealed", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
         with pytest.raises(OSError, match="disk full"):
             path.ask([0.5])
-    assert Vault.sealed is append
+    assert EncryptedStore.sealed is append
     assert path.asked == 2
     # Somebody else asks meanwhile; the first one must follow them, and not what it drew and never told.
     other = store.open("curve")

@@ -291,10 +291,10 @@ def test_leaves_below_the_noise_take_what_is_around_them() -> None:
     plain = ReleasedTree(made, np.zeros(3, dtype=np.int64), counts)
     assert plain.chances[1].tolist() == [0, 1]
     assert plain.chances[2].tolist() == [1, 0]
-    careful = ReleasedTree(made, np.zeros(3, dtype=np.int64), counts, leaf_error=4.0)
-    assert careful.chances[1] == pytest.approx([90 / 102, 12 / 102])
-    assert careful.chances[3] == pytest.approx([91 / 103, 12 / 103])
-    assert str(careful).count("\n") == 0
+    plain_column = ReleasedTree(made, np.zeros(3, dtype=np.int64), counts, leaf_error=4.0)
+    assert plain_column.chances[1] == pytest.approx([90 / 102, 12 / 102])
+    assert plain_column.chances[3] == pytest.approx([91 / 103, 12 / 103])
+    assert str(plain_column).count("\n") == 0
 
 
 def test_default_cuts_follow_from_the_bounds_alone() -> None:

@@ -63,7 +63,7 @@ def page() -> str:
         tacit.query(ask.count(by="region"), name="by region"), ask.mean("weight"), ask.mean("height")
     )
     desk = OfficerPart(analyst="ann", approved_by=("bo",), table="stays", version="2024-12", signed_by="ab12")
-    return report_of(plan, releases, budget=budget, words=WORDING, desk=desk)
+    return report_of(plan, releases, budget=budget, words=WORDING, metadata=desk)
 
 
 def test_findings_are_told_in_labels(page: str) -> None:

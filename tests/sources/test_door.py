@@ -10,7 +10,7 @@ import warnings
 import pytest
 
 from tacit.errors import BadData, InvalidParameter, ReadFailed
-from tacit.sources import error_boundary as door
+from tacit.sources import error_boundary
 
 PRIVATE = "Zebulon"
 
@@ -42,7 +42,7 @@ OURS = [InvalidParameter(parameter=PRIVATE, value=3, must="not be seen"), ReadFa
 @pytest.mark.parametrize("error", [*ERRORS, *OURS], ids=lambda e: type(e).__name__)
 def test_rows_say_one_fixed_sentence_whatever_happens(error):
     with pytest.raises(ReadFailed) as caught:
-        door.rows(failing(error), source="the table")
+        error_boundary.rows(failing(error), source="the table")
     assert str(caught.value) == str(ReadFailed(source="the table"))
     said(caught.value)
 
@@ -50,7 +50,7 @@ def test_rows_say_one_fixed_sentence_whatever_happens(error):
 @pytest.mark.parametrize("error", ERRORS, ids=lambda e: type(e).__name__)
 def test_metadata_say_our_words(error):
     with pytest.raises(BadData, match="the table is odd; mend it") as caught:
-        door.metadata(failing(error), source="the table", problem="is odd", hint="mend it")
+        error_boundary.metadata(failing(error), source="the table", problem="is odd", hint="mend it")
     said(caught.value)
 
 
@@ -61,7 +61,8 @@ def said(error):
 
 
 @pytest.mark.parametrize(
-    "pass_", [door.rows, lambda a, source: door.metadata(a, source=source, problem="is odd")]
+    "pass_",
+    [error_boundary.rows, lambda a, source: error_boundary.metadata(a, source=source, problem="is odd")],
 )
 @pytest.mark.parametrize("stop", [KeyboardInterrupt(), SystemExit(3)], ids=lambda e: type(e).__name__)
 def test_a_request_to_stop_passes_alone(pass_, stop):
@@ -72,7 +73,7 @@ def test_a_request_to_stop_passes_alone(pass_, stop):
 
 def test_errors_of_ours_pass_where_no_row_is_read():
     with pytest.raises(InvalidParameter) as caught:
-        door.metadata(
+        error_boundary.metadata(
             failing(InvalidParameter(parameter="n", value=3, must="be 4")), source="t", problem="is odd"
         )
     said(caught.value)
@@ -84,7 +85,7 @@ def test_a_result_that_breaks_off_says_the_same():
         yield 2
         raise ValueError(PRIVATE)
 
-    found = door.batches(parts, source="the table")
+    found = error_boundary.batches(parts, source="the table")
     assert [next(found), next(found)] == [1, 2]
     with pytest.raises(ReadFailed) as caught:
         next(found)
@@ -100,7 +101,7 @@ def test_no_warning_and_no_log_line(caplog):
 
     with warnings.catch_warnings(record=True) as kept:
         warnings.simplefilter("always")
-        assert door.rows(loud, source="t") == 5
+        assert error_boundary.rows(loud, source="t") == 5
         assert not kept
         warnings.warn("mine", stacklevel=1)
         assert len(kept) == 1, "outside of the door all is as it was"
@@ -111,7 +112,7 @@ def test_no_warning_and_no_log_line(caplog):
 
 def test_threads_leave_the_filters_as_they_were():
     before, barrier = list(warnings.filters), threading.Barrier(20)
-    work = [threading.Thread(target=lambda: door.rows(barrier.wait, source="t")) for _ in range(20)]
+    work = [threading.Thread(target=lambda: error_boundary.rows(barrier.wait, source="t")) for _ in range(20)]
     for one in work:
         one.start()
     for one in work:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 Law = dict[object, float]
-HAIR = 1e-12
+ROUNDING_SLACK = 1e-12
 
 
 def laplace(value: int, epsilon: float, reach: int = 60) -> Law:
@@ -19,7 +19,7 @@ def laplace(value: int, epsilon: float, reach: int = 60) -> Law:
 
 def fails(p: Sequence[Law], q: Sequence[Law], epsilon: float) -> bool:
     """Is some outcome of a product of independent coordinates more than e^epsilon times as likely, either way?"""
-    return any(_ratio(a, b) > epsilon + HAIR for a, b in ((p, q), (q, p)))
+    return any(_ratio(a, b) > epsilon + ROUNDING_SLACK for a, b in ((p, q), (q, p)))
 
 
 def _ratio(p: Sequence[Law], q: Sequence[Law]) -> float:

@@ -379,7 +379,7 @@ def _made(found: Interval, level: float, at_delta: bool, name: str, relation: Ne
 # Renyi                          the sum of the divergences at each order
 # Approximate                    the sums of epsilons and deltas, or the composed curve, read at either number
 
-HAIR = Fraction(1, 10**9)
+ROUNDING_SLACK = Fraction(1, 10**9)
 """What the directed roundings of an event's floats may add to the exact numbers of the noise that was drawn."""
 
 
@@ -419,7 +419,7 @@ def _covers(bound: Bound, events: tuple[Event, ...], neighbours: Neighbours) -> 
 def _at_most(found: float | Fraction, stated: float) -> bool:
     if math.isinf(stated):
         return True
-    return math.isfinite(found) and Fraction(found) <= Fraction(stated) * (1 + HAIR)
+    return math.isfinite(found) and Fraction(found) <= Fraction(stated) * (1 + ROUNDING_SLACK)
 
 
 def _below(found: Bound | None, stated: float, kind: type[Bound], name: str) -> bool:

@@ -177,7 +177,7 @@ def _power(sizes: Floats, epsilons: Floats, deltas: Floats) -> Floats:
 
 WHOLE = Fraction(1, 10**9)
 """By how much probabilities may miss a sum of 1: floats do. What is missing is taken as an infinite loss."""
-HAIR = Fraction(1, 2**40)
+ROUNDING_SLACK = Fraction(1, 2**40)
 """By how much Q's masses are lowered, so that no last digit of a sum makes a loss smaller."""
 BITS = 256
 MOST = 1_000_000
@@ -239,7 +239,7 @@ class LossDistribution:
                 down(
                     ball(Fraction(p))
                     * (-(both.lowest + i) * ball(Fraction(self.step))).exp()
-                    * ball(1 - HAIR)
+                    * ball(1 - ROUNDING_SLACK)
                 )
                 for i, p in enumerate(both.probabilities)
             ]

@@ -188,7 +188,7 @@ TOLERANCE = Fraction(1, 200)
 """How far above what is stated the upper end of a grid may lie, where its lower end is below."""
 ROUNDED = Fraction(1, 10**6)
 """What cutting off and rounding add to an end."""
-HAIR = Fraction(1, 10**9)
+ROUNDING_SLACK = Fraction(1, 10**9)
 """What stated floats may lack of the exact sum of stated floats."""
 
 PRECISION = 512
@@ -244,7 +244,13 @@ def opinion_on(
     if found is None:
         return Opinion(stated=stated, confirmed=False, why="no finite number holds at this delta")
     low, high = found
-    room = TOLERANCE if bound["kind"] == "approximate" else ROUNDED if bound["kind"] == "renyi" else HAIR
+    room = (
+        TOLERANCE
+        if bound["kind"] == "approximate"
+        else ROUNDED
+        if bound["kind"] == "renyi"
+        else ROUNDING_SLACK
+    )
     confirmed = high <= limit * (1 + room) and low <= limit * (1 + ROUNDED)
     return Opinion(stated=stated, confirmed=confirmed, found=up(high))
 
@@ -325,7 +331,7 @@ def _mu_squared(event: Mapping[str, Any], neighbours: str) -> Fraction | None:
         return None
     wrong = 1 / (1 + exact(epsilon).exp())  # Phi(-mu/2)
     low, high = Fraction(0), Fraction(200)
-    while high - low > HAIR * low:
+    while high - low > ROUNDING_SLACK * low:
         middle = (low + high) / 2
         below = (exact(middle) / 2 / exact(2).sqrt()).erfc() / 2 < wrong
         low, high = (low, middle) if below else (middle, high)
@@ -362,10 +368,10 @@ def _epsilon(bound: Mapping[str, Any], counts: Counter[str], neighbours: str) ->
     delta = Fraction(bound["delta"])
     found: list[Fraction] = []
     approximate = all(_stated_delta(json.loads(text), neighbours) is not None for text in counts)
-    if approximate and _sum(counts, _stated_delta, neighbours) <= delta * (1 + HAIR):
+    if approximate and _sum(counts, _stated_delta, neighbours) <= delta * (1 + ROUNDING_SLACK):
         found.append(_sum(counts, _stated_epsilon, neighbours))
     limit, low = Fraction(bound["epsilon"]), Fraction(0)
-    if any(f <= limit * (1 + HAIR) for f in found) or not delta or not limit:
+    if any(f <= limit * (1 + ROUNDING_SLACK) for f in found) or not delta or not limit:
         return (low, min(found)) if found else None
     finest = _smallest(counts, neighbours)
     first = points = (
@@ -486,7 +492,7 @@ def _crossing(h: Curve, delta: float) -> Ends:
         low, high = high, high * 2
         if high > FAR:
             return low, Fraction(10**9)
-    while high - low > high * HAIR / 1000:
+    while high - low > high * ROUNDING_SLACK / 1000:
         middle = (low + high) / 2
         if h(exact(middle)) <= limit:
             high = middle

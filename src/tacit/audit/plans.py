@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from tacit.audit.claims import HAIR, Opinion, checked_given, opinion_on
+from tacit.audit.claims import ROUNDING_SLACK, Opinion, checked_given, opinion_on
 
 _OF_NOISE = {
     ("discrete Laplace", "L1"): ("discrete_laplace", "laplace", "pure"),
@@ -42,10 +42,10 @@ def opinion_on_noise(certificate: Mapping[str, Any]) -> Opinion | None:
             holds = False
         elif moved["norm"] == "L1":
             more = wide**-2 / 4 if event["kind"] == "laplace" else 0
-            holds = steps / wide + more <= Fraction(event["epsilon"]) * (1 + HAIR)
+            holds = steps / wide + more <= Fraction(event["epsilon"]) * (1 + ROUNDING_SLACK)
             holds = holds and event.get("sensitivity", steps) == steps
         else:
-            holds = wide**2 / steps * (1 + HAIR) >= Fraction(event["noise_multiplier"]) ** 2
+            holds = wide**2 / steps * (1 + ROUNDING_SLACK) >= Fraction(event["noise_multiplier"]) ** 2
         if not holds:
             return Opinion(
                 stated=f"event of kind {event['kind']}", confirmed=False, why="its noise gives less"
@@ -61,13 +61,13 @@ def opinion_on_charge(certificates: Sequence[Mapping[str, Any]]) -> Opinion:
     if opinion.confirmed and plan["charge"]["condition"]["kind"] == "random-data":
         # The same condition on each; what may fail for one release or for another adds up.
         given = [checked_given(one["event"], plan["charge"]["condition"]) for one in certificates]
-        if sum(given) > Fraction(plan["charge"]["condition"]["gamma"]) * (1 + HAIR):
+        if sum(given) > Fraction(plan["charge"]["condition"]["gamma"]) * (1 + ROUNDING_SLACK):
             return replace(
                 opinion, confirmed=False, why="its gamma is less than those of its releases together"
             )
     if opinion.confirmed and plan["charge"]["condition"]["kind"] == "bounded-adversary":
         each = [Fraction(one["guarantee"]["condition"].get("advantage", 0)) for one in certificates]
-        if sum(each) > Fraction(plan["charge"]["condition"]["advantage"]) * (1 + HAIR):
+        if sum(each) > Fraction(plan["charge"]["condition"]["advantage"]) * (1 + ROUNDING_SLACK):
             return replace(
                 opinion, confirmed=False, why="its advantage is less than those of its releases together"
             )
@@ -96,5 +96,5 @@ def _includes(whole: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
         return bool(whole["kind"] == own["kind"])
     same = ("assumption", "definition")
     least = "gamma" if own["kind"] == "random-data" else "advantage"
-    enough = Fraction(own[least]) <= Fraction(whole[least]) * (1 + HAIR)
+    enough = Fraction(own[least]) <= Fraction(whole[least]) * (1 + ROUNDING_SLACK)
     return enough and all(own.get(name) == whole.get(name) for name in same)

@@ -21,7 +21,7 @@ from tacit.curator.charging import check_of, payable, payable_exactly, standing_
 from tacit.curator.choice import choice_of, read_choice
 from tacit.curator.contributing import SharePlan, contributed, noise_source, share_of, whole
 from tacit.curator.fitting import Fit, fit_of
-from tacit.curator.ledgers import Keeper, Named
+from tacit.curator.ledgers import LedgerResolver, Named
 from tacit.curator.planning import KeptPlans, Plan, make_plan
 from tacit.curator.prices import Number, Price, flag, stated
 from tacit.curator.release import Release, Releases, ledger_part, read_release
@@ -94,7 +94,7 @@ class Curator:
         self.budget = self._guarantee(budget)
         self.version = text("version", version, empty=True)
         self._lock, self._reading, self._closed = threading.RLock(), threading.Lock(), False
-        self._keeper = Keeper(
+        self._resolver = LedgerResolver(
             data, named=ledger, budget=self.budget, table=table, another=another_ledger, wait_seconds=wait_seconds,
             shares=named("shares", shares),
         )  # fmt: skip
@@ -116,7 +116,7 @@ class Curator:
     def ledger(self) -> Ledger:
         """The ledger, created at the first use."""
         self._usable()
-        return self._keeper.made()
+        return self._resolver.made()
 
     @property
     def spent(self) -> Bound:
@@ -244,7 +244,7 @@ class Curator:
             event=plan.record,
             charge=plan.charge,
             exact=plan.exact,
-            table=self._keeper.table,
+            table=self._resolver.table,
             version=self.version,
             told=told_of(plan),
             choice=None if joint else choice_of(plan),
@@ -254,7 +254,7 @@ class Curator:
 
     def _about(self, request: Request, ledger: Ledger) -> Request:
         """The same request with the files that were declared, as this ledger names them."""
-        folder = self._keeper.folder(ledger) or self._beside
+        folder = self._resolver.folder(ledger) or self._beside
         public = self._open().facts.public if nameless(self._data) else ()
         return replace(request, files=declared_files(self._data, folder, public))
 
@@ -262,28 +262,28 @@ class Curator:
         """Ask for an approval of exactly this plan; the number of the request. Charges nothing, reads no row."""
         self._usable()
         asked = self._request(plan, whole(plan).digest if key is None else text("key", key))
-        ledger = self._keeper.for_charging()
+        ledger = self._resolver.for_charging()
         return ledger.request(self._about(asked, ledger), check_of(self.budget), note=note)[0]
 
     def fit(self, plan: Plan, *, key: str | None = None) -> Fit:
         """What is left, and whether the plan fits it; reads no row, spends nothing, makes no ledger."""
         self._usable()
         asked = self._request(plan, whole(plan).digest if key is None else text("key", key))
-        ledger = self._keeper.glance()
+        ledger = self._resolver.glance()
         asked = asked if ledger is None else self._about(asked, ledger)
-        return fit_of(ledger, asked, self.budget, self._keeper.shares)
+        return fit_of(ledger, asked, self.budget, self._resolver.shares)
 
     def _run(self, plan: Plan, key: str) -> Releases:
         request = self._request(plan, key)
         outcome: Ticket | Recorded | None = None
-        if self._table is None and (known := self._keeper.existing()) is not None:
+        if self._table is None and (known := self._resolver.existing()) is not None:
             # A record is looked up before a table is opened for it; where one is open, with the reservation.
             outcome = known.recorded(self._about(request, known))
         if not isinstance(outcome, Recorded):
             # The table first: a broken file leaves no new ledger behind.
             table = self._open()
             facts = table.facts
-            ledger = self._keeper.for_charging(facts)
+            ledger = self._resolver.for_charging(facts)
             outcome = ledger.reserve(self._about(request, ledger), check_of(self.budget))
         if isinstance(outcome, Recorded):
             kept = read_choice(plan, outcome.charge)
@@ -320,7 +320,7 @@ class Curator:
         request = self._request(plan, text("key", key), joint=True)
         table = self._open()
         facts = table.facts
-        ledger = self._keeper.for_charging(facts)
+        ledger = self._resolver.for_charging(facts)
         request = self._about(request, ledger)
 
         def read() -> tuple[list[NoisyParts], str]:
@@ -340,7 +340,7 @@ class Curator:
                 "engine": table.engine,
                 "bounded": table.person is not None,
                 "conditions": list(table.conditions),
-                **self._keeper.known_of(paid),
+                **self._resolver.known_of(paid),
                 "version": self.version,
                 "files": paid.request.files,
                 "made_up": charged.made_up,
@@ -401,7 +401,7 @@ class Curator:
             if self._table is not None:
                 self._table.close()
                 self._table = None
-            self._keeper.close()
+            self._resolver.close()
 
     def __enter__(self) -> Curator:
         self._usable()
@@ -411,7 +411,7 @@ class Curator:
         self.close()
 
     def __repr__(self) -> str:
-        return f"Curator(budget={self.budget}, ledger kept {self._keeper})"
+        return f"Curator(budget={self.budget}, ledger kept {self._resolver})"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a curator is not copied or pickled: its budget would be there twice")

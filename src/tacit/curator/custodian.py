@@ -336,8 +336,8 @@ def inspect(curator: Curator, plan: Plan | None = None) -> Inspection:
                 parameter="plan", value=plan.digest[:12], must="be made for this schema and unit"
             )
     table = curator._open()
-    ledger = curator._keeper.for_looking(table.facts)
-    entry = looked(ledger, analyst=curator.analyst, table=curator._keeper.table, version=curator.version)
+    ledger = curator._resolver.for_looking(table.facts)
+    entry = looked(ledger, analyst=curator.analyst, table=curator._resolver.table, version=curator.version)
     return Inspection(notes=tuple(_notes(curator, table, plan)), entry=entry.sequence)
 
 
@@ -420,7 +420,7 @@ def inspect_privately(
         )
     plain = Curator(
         curator._data, protect=curator.unit, schema=Schema({n: _bare(c) for n, c in stored.items()}),
-        budget=curator.budget, ledger=curator._keeper.for_charging(), table=curator._keeper.table,
+        budget=curator.budget, ledger=curator._resolver.for_charging(), table=curator._resolver.table,
         version=curator.version, analyst=curator.analyst, source=curator._source, **curator._options,
     )  # fmt: skip
     try:

@@ -365,7 +365,7 @@ def _same(one: Path, other: Path) -> bool:
 Named = str | os.PathLike[str] | Ledger | Beside | None
 
 
-class Keeper:
+class LedgerResolver:
     """Finds the ledger of a table, and makes it at the first charge.
 
     A ledger that is named must be the table's only one, unless `another` is said. Without a name it is the one that
@@ -397,7 +397,7 @@ class Keeper:
         self._wait = wait_seconds
         self.shares = {text("analyst", name): share(bound, budget) for name, bound in (shares or {}).items()}
         self._lock = threading.RLock()
-        self._drop: weakref.finalize[Any, Keeper] | None = None
+        self._drop: weakref.finalize[Any, LedgerResolver] | None = None
         self._ledger: Ledger | None = None
         self._places: set[Path] = set()
         self._read: tuple[Any, ...] = ()

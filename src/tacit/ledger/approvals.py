@@ -31,7 +31,7 @@ from tacit.ledger.entries import (
     shown,
     text,
 )
-from tacit.ledger.log import AnalystShare, Book, History, State, correction_name, now, share_body
+from tacit.ledger.log import AnalystShare, History, Log, State, correction_name, now, share_body
 from tacit.ledger.names import admitted, alike
 from tacit.ledger.on_random_data import refuse_seen
 from tacit.ledger.register import APPROVAL, Open, Register, approval_digest, asked_digest, earlier_digest
@@ -49,7 +49,7 @@ class Signer(Protocol):
         """The signature as plain data."""
 
 
-class Approvals(Book):
+class Approvals(Log):
     """Names with roles, shares, requests with approvals, notes and corrections of one ledger."""
 
     @property

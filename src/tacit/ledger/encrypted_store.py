@@ -34,11 +34,11 @@ SEALED = sa.Table(
 )
 
 
-class Shelf:
+class StoreTransaction:
     """The sealed parts inside one transaction."""
 
-    def __init__(self, vault: Vault, connection: Connection, *, there: bool) -> None:
-        self._vault, self._connection, self._there = vault, connection, there
+    def __init__(self, store: EncryptedStore, connection: Connection, *, there: bool) -> None:
+        self._encrypted, self._connection, self._there = store, connection, there
 
     def parts(self, name: str, *, after: int = -1) -> list[bytes]:
         """The parts of this name beyond `after`, in order; they must follow each other without a gap."""
@@ -47,8 +47,8 @@ class Shelf:
         query = sa.select(SEALED.c.part, SEALED.c.body).where(SEALED.c.name == name, SEALED.c.part > after)
         found = self._connection.execute(query.order_by(SEALED.c.part)).all()
         if [row.part for row in found] != list(range(after + 1, after + 1 + len(found))):
-            raise self._vault.corrupt()
-        return [self._vault.opened(name, row.part, bytes(row.body)) for row in found]
+            raise self._encrypted.corrupt()
+        return [self._encrypted.opened(name, row.part, bytes(row.body)) for row in found]
 
     def names(self) -> list[str]:
         """All names, sorted."""
@@ -58,11 +58,11 @@ class Shelf:
 
     def append(self, name: str, part: int, body: bytes) -> None:
         """Keep a part; it is durable when the transaction has ended."""
-        row = {"name": name, "part": part, "body": self._vault.sealed(name, part, body)}
+        row = {"name": name, "part": part, "body": self._encrypted.sealed(name, part, body)}
         self._connection.execute(sa.insert(SEALED), row)
 
 
-class Vault:
+class EncryptedStore:
     """Sealed parts beside a ledger."""
 
     def __init__(self, ledger: Ledger) -> None:
@@ -70,15 +70,17 @@ class Vault:
         self._key = derived_key(ledger._secret, "sealed parts")
         self._made = False
 
-    def read(self, work: Callable[[Shelf], T]) -> T:
+    def read(self, work: Callable[[StoreTransaction], T]) -> T:
         """Do this in a transaction that sees one state and writes nothing."""
 
         def look(connection: Connection) -> T:
-            return work(Shelf(self, connection, there=bool(sa.inspect(connection).has_table(SEALED.name))))
+            return work(
+                StoreTransaction(self, connection, there=bool(sa.inspect(connection).has_table(SEALED.name)))
+            )
 
         return self._store.read(look)
 
-    def write(self, work: Callable[[Shelf], T]) -> T:
+    def write(self, work: Callable[[StoreTransaction], T]) -> T:
         """Do this in a transaction that nobody else writes in, and return when it is durable.
 
         It may be done again where the database says that it came to nothing: `work` has no other effect.
@@ -87,7 +89,7 @@ class Vault:
         def inside(connection: Connection) -> T:
             if not self._made:
                 SEALED.create(connection, checkfirst=True)
-            return work(Shelf(self, connection, there=True))
+            return work(StoreTransaction(self, connection, there=True))
 
         result = self._store.write(inside)
         self._made = True

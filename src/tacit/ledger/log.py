@@ -454,7 +454,7 @@ _NAMED = sa.select(INDEX.c.sequence, INDEX.c.digest, INDEX.c.mac).where(
 _NEW_ENTRY, _NEW_HEAD, _NEW_NAME = sa.insert(ENTRIES), sa.update(HEADER), sa.insert(INDEX)
 
 
-class Book:
+class Log:
     """A store whose header was read and whose end is followed as it grows."""
 
     def __init__(self, store: Store) -> None:

@@ -100,18 +100,27 @@ SEEN_TRUTH = "Synthetic data: the truth is shown only because this survey is pub
 def report_of(
     plan: Plan, releases: Sequence[Release], *, budget: Guarantee, title: str = "",
     truth: Mapping[str, Sequence[float]] | None = None, words: PublicWords | None = None,
-    desk: OfficerPart | None = None, files: Sequence[tuple[str, str]] = (),
+    metadata: OfficerPart | None = None, files: Sequence[tuple[str, str]] = (),
 ) -> str:  # fmt: skip
     """The whole page as HTML. `truth` is for data that were made up, by release."""
     return report_html(
-        view_of(plan, releases, budget=budget, title=title, truth=truth, words=words, desk=desk, files=files)
+        view_of(
+            plan,
+            releases,
+            budget=budget,
+            title=title,
+            truth=truth,
+            words=words,
+            metadata=metadata,
+            files=files,
+        )
     )
 
 
 def view_of(
     plan: Plan, releases: Sequence[Release], *, budget: Guarantee, title: str = "",
     truth: Mapping[str, Sequence[float]] | None = None, words: PublicWords | None = None,
-    desk: OfficerPart | None = None, files: Sequence[tuple[str, str]] = (),
+    metadata: OfficerPart | None = None, files: Sequence[tuple[str, str]] = (),
 ) -> ReportView:  # fmt: skip
     """What the page shows, as plain values: `words` are its labels, `desk` is what is known beside the numbers."""
     if truth is not None and not all(r.made_up for r in releases):
@@ -119,7 +128,7 @@ def view_of(
             parameter="truth", value="the truth", must="be of a table that was made up by tacit",
             hint="tacit twin and tacit demo make some; of any other table the truth is not shown",
         )  # fmt: skip
-    words, desk = words or PublicWords(), desk or OfficerPart()
+    words, metadata = words or PublicWords(), metadata or OfficerPart()
     views = tuple(_release(r, words, (truth or {}).get(r.name)) for r in releases)
     made = datetime.datetime.fromisoformat(releases[0].statement["made"])
     methods = tuple(dict.fromkeys(t for r in releases for t in r.statement["theorems"]))
@@ -140,7 +149,7 @@ def view_of(
         about_you=about_you(releases[-1].standing[0]),
         warnings=tuple(_warnings(plan, releases)),
         withdrawn=_withdrawn(releases),
-        officer=officer_of(plan, releases, desk=desk, words=words, notes=notes),
+        officer=officer_of(plan, releases, metadata=metadata, words=words, notes=notes),
     )
 
 

@@ -108,12 +108,12 @@ def release_files(
             found[f"rows/{stem}.csv"] = rows.encode()
             found[f"rows/{stem}.csv-metadata.json"] = rows_metadata(one)
     more = export_files(releases, words=file.words, exports=written.exports)
-    desk = OfficerPart(
+    metadata = OfficerPart(
         analyst=file.analyst, table=file.table, version=file.version, written=True, signed_by=written.signed_by,
         replaces=written.replaces,
     )  # fmt: skip
     page = report_of(
-        plan, releases, budget=budget, title=written.title, truth=written.truth, words=file.words, desk=desk,
+        plan, releases, budget=budget, title=written.title, truth=written.truth, words=file.words, metadata=metadata,
         files=_listed(more),
     )  # fmt: skip
     return {**found, **more, PAGE: page.encode()}

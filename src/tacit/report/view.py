@@ -197,7 +197,7 @@ def officer_of(
     plan: Plan,
     releases: Sequence[Release],
     *,
-    desk: OfficerPart,
+    metadata: OfficerPart,
     words: PublicWords,
     notes: Sequence[str] = (),
 ) -> tuple[Paragraph, ...]:
@@ -205,35 +205,37 @@ def officer_of(
     first = releases[0].statement
     said = [r.statement for r in releases]
     found = [
-        ("Who asked", [_asked(desk, first)]),
-        ("Who approved", [_approved(desk, first)]),
-        ("Which data", _data(desk, first)),
-        ("Which plan", [*_plan(plan, first), *(f"It replaces {one}." for one in desk.replaces)]),
+        ("Who asked", [_asked(metadata, first)]),
+        ("Who approved", [_approved(metadata, first)]),
+        ("Which data", _data(metadata, first)),
+        ("Which plan", [*_plan(plan, first), *(f"It replaces {one}." for one in metadata.replaces)]),
         ("Who had looked", _looks(said)),
         ("What the declarations do", [*_bounded(plan.unit, said), *_clamped(said, words)]),
         ("What it rests on", _rests_on(said)),
-        ("Signature", [_signature(desk)]),
+        ("Signature", [_signature(metadata)]),
         ("Notes", list(notes)),
     ]
     return tuple(Paragraph(heading=h, sentences=tuple(s)) for h, s in found if s)
 
 
-def _asked(desk: OfficerPart, first: Mapping[str, Any]) -> str:
-    who = f"Asked by {desk.analyst}" if desk.analyst else "Who asked is not recorded"
+def _asked(metadata: OfficerPart, first: Mapping[str, Any]) -> str:
+    who = f"Asked by {metadata.analyst}" if metadata.analyst else "Who asked is not recorded"
     return f"{who}; answered at {first['made']}, by version {first['versions'].get('tacit', 'unknown')} of tacit."
 
 
-def _approved(desk: OfficerPart, first: Mapping[str, Any]) -> str:
-    names = desk.approved_by or tuple(first["data"].get("approved_by", ()))
+def _approved(metadata: OfficerPart, first: Mapping[str, Any]) -> str:
+    names = metadata.approved_by or tuple(first["data"].get("approved_by", ()))
     if names:
         return f"Approved by {', '.join(names)}."
     return "This page knows of no approval: what the ledger records of requests and approvals, tacit ledger show tells."
 
 
-def _data(desk: OfficerPart, first: Mapping[str, Any]) -> list[str]:
-    table = desk.table or str(first["data"].get("table", ""))
+def _data(metadata: OfficerPart, first: Mapping[str, Any]) -> list[str]:
+    table = metadata.table or str(first["data"].get("table", ""))
     named = f"Table {table}" if table else "A table without a name"
-    found = [f"{named}, {f'version {desk.version}' if desk.version else 'of which no version is declared'}."]
+    found = [
+        f"{named}, {f'version {metadata.version}' if metadata.version else 'of which no version is declared'}."
+    ]
     if first["data"].get("made_up"):
         found.append("The table says of itself that it is made up and describes nobody.")
     return found
@@ -313,10 +315,10 @@ def _rests_on(said: Sequence[Mapping[str, Any]]) -> list[str]:
     return [s if len(n) == len(said) else f"{s} This is about {', '.join(n)}." for s, n in told.items()]
 
 
-def _signature(desk: OfficerPart) -> str:
-    if desk.signed_by:
-        return f"Certificates and manifest are signed by the key with the fingerprint {desk.signed_by}."
-    if desk.written:
+def _signature(metadata: OfficerPart) -> str:
+    if metadata.signed_by:
+        return f"Certificates and manifest are signed by the key with the fingerprint {metadata.signed_by}."
+    if metadata.written:
         return "Nothing is signed: whoever can write these files can change them. tacit release --sign signs."
     return "Whether the files are signed is not known to this page."
 

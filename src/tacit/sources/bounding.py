@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tacit.errors import InvalidParameter
-from tacit.sources import error_boundary as door
+from tacit.sources import error_boundary
 from tacit.sources.axes import Axis
 from tacit.sources.columns import Category, Measured
 from tacit.sources.compiling import Reader, bytewise, in_steps
@@ -53,12 +53,14 @@ def bounded_relation(table: Table, axes: Sequence[Axis] = (), *, key: bytes | No
     place = (*all_rows[:2], tuple(axes)) if limited else all_rows
     if all_rows not in table.bounded:
         rows = _first_rows if table.portable else _first_rows_in_duckdb
-        table.bounded[all_rows] = door.rows(lambda: rows(table, key, unit.at_most), source=table.source)
+        table.bounded[all_rows] = error_boundary.rows(
+            lambda: rows(table, key, unit.at_most), source=table.source
+        )
     if place not in table.bounded:
         assert unit.groups is not None
         groups = unit.groups
         held = table.bounded[all_rows]
-        table.bounded[place] = door.rows(
+        table.bounded[place] = error_boundary.rows(
             lambda: _kept(table, _first_groups(table, held, axes, key, groups)), source=table.source
         )
     return table.bounded[place]

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from tacit.sources import error_boundary as door
+from tacit.sources import error_boundary
 from tacit.sources.opening.files import Files
 from tacit.sources.opening.joining import names_of
 from tacit.sources.opening.statfiles import Stored, columns_of
@@ -39,7 +39,7 @@ def headings(data: str | os.PathLike[str]) -> tuple[Heading, ...]:
     files = data if isinstance(data, Files) else Files(path=os.fspath(data))
     paths = files.found()
     if files.is_parquet:
-        return door.metadata(
+        return error_boundary.metadata(
             lambda: _parquet(str(paths[0])), source=files.path, problem="is not a readable Parquet file"
         )
     if files.kind in ("Stata", "SPSS", "SAS"):

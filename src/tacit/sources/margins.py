@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.exact.arrays import AnyArray, Integers
-from tacit.sources import error_boundary as door
+from tacit.sources import error_boundary
 from tacit.sources.axes import Aggregate, CountRows
 from tacit.sources.bounding import bounded_relation, reader_of
 from tacit.sources.occupied import positions
@@ -84,7 +84,7 @@ def _here(table: Table, request: MarginsWanted, key: bytes | None) -> dict[Margi
         held.clear()
         return counts_of(columns, sizes, request.margins)
 
-    return door.rows(gather, source=table.source)
+    return error_boundary.rows(gather, source=table.source)
 
 
 def _codes(

@@ -15,8 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from tacit.errors import BadData, ReadFailed, UnknownName, WrongType
-from tacit.sources import error_boundary as door
-from tacit.sources import spark
+from tacit.sources import error_boundary, spark
 from tacit.sources.compiling import bytewise, check_columns
 from tacit.sources.engines import DuckDB, engine_of, text_of_query
 from tacit.sources.opening import Opened, Wish
@@ -151,15 +150,15 @@ class Microdata:
         """What an action that asks the engine gives, through the door; once more where a reader stumbled."""
         with self._lock:
             if not self._loaded and self._opened.load is not None:
-                door.rows(self._opened.load, source=self.source)
+                error_boundary.rows(self._opened.load, source=self.source)
                 self._loaded = True
             with contextlib.suppress(ReadFailed):
-                return door.rows(action, source=self.source)
+                return error_boundary.rows(action, source=self.source)
             if self._opened.rescue is None or self._rescued:
                 raise ReadFailed(source=self.source)
-            door.rows(self._opened.rescue, source=self.source)
+            error_boundary.rows(self._opened.rescue, source=self.source)
             self._rescued = True
-            return door.rows(action, source=self.source)
+            return error_boundary.rows(action, source=self.source)
 
     def close(self) -> None:
         """Lets go of what the engine holds."""
@@ -191,7 +190,9 @@ def open_microdata(data: Any, *, engine: str | None = None, memory: str = MEMORY
         return Microdata(opened)
 
     try:
-        return door.metadata(made, source=opened.source, problem="cannot be read", hint="check its columns")
+        return error_boundary.metadata(
+            made, source=opened.source, problem="cannot be read", hint="check its columns"
+        )
     except BaseException:
         if opened.close:
             opened.close()
@@ -210,7 +211,9 @@ def _listed(data: Any) -> tuple[str, ...]:
         return tuple(dict.fromkeys([*names_of(data), *data.partitions]))
     kind = type(data).__module__.partition(".")[0]
     if kind == "polars" and hasattr(data, "collect_schema"):
-        return tuple(door.metadata(data.collect_schema, source="the polars table", problem="cannot be read"))
+        return tuple(
+            error_boundary.metadata(data.collect_schema, source="the polars table", problem="cannot be read")
+        )
     if kind == "pyarrow" and hasattr(data, "schema"):
         return tuple(data.schema.names)
     return tuple(n for n in getattr(data, "columns", ()) if isinstance(n, str))

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.guarantees import People
-from tacit.sources import error_boundary as door
+from tacit.sources import error_boundary
 from tacit.sources.axes import Axis, Listed, OpenAxis
 from tacit.sources.columns import Category, Column, Date, Flag, Measured
 from tacit.sources.compiling import Reader
@@ -399,7 +399,7 @@ def proposed(column: Column, seen: TextSeen, read: int) -> list[Proposal]:
 def encoding_proposed(asked: str | os.PathLike[str]) -> list[Proposal]:
     """What the bytes of a text file say against the declared encoding, and the lines against the separator."""
     files = asked if isinstance(asked, Files) else Files(path=os.fspath(asked))
-    return door.rows(lambda: _bytes(files), source=files.path)
+    return error_boundary.rows(lambda: _bytes(files), source=files.path)
 
 
 def _bytes(files: Files) -> list[Proposal]:

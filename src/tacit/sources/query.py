@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from tacit.errors import UnitMismatch
 from tacit.exact.arrays import AnyArray, Floats
-from tacit.sources import error_boundary as door
+from tacit.sources import error_boundary
 from tacit.sources.axes import Aggregate, Axis, CountPeople, CountRows, Listed, OpenAxis, cell_count, is_wide
 from tacit.sources.bounding import bounded_relation, reader_of
 from tacit.sources.columns import Category
@@ -249,7 +249,7 @@ def _collected(table: Table, start: Callable[[], Iterator[Any]], results: list[_
         return [r.cells() for r in results]
 
     with polled(table.progress, "percent of a pass"):
-        return door.rows(gather, source=table.source)
+        return error_boundary.rows(gather, source=table.source)
 
 
 def _occupied(
@@ -273,7 +273,7 @@ def _occupied(
             Cells(request=r, values=v, keys=(k,)) for r in requests for k, v in [gathered.cells(r.aggregates)]
         ]
 
-    return door.rows(gather, source=table.source)
+    return error_boundary.rows(gather, source=table.source)
 
 
 def _rising(table: Any, order: AnyArray) -> bool:
@@ -475,7 +475,7 @@ def _rows(table: Table, request: RowsWanted, key: bytes | None) -> TrainingRows:
             values[name] = np.where(good & passes, here.astype(np.float64), np.nan)
         return TrainingRows(request=request, rows=values)
 
-    return door.rows(gather, source=table.source)
+    return error_boundary.rows(gather, source=table.source)
 
 
 def _steps(column: Any, passes: npt.NDArray[np.bool_]) -> Floats:

@@ -19,8 +19,7 @@ from typing import Any, TypeVar
 
 from tacit.errors import BadData, InvalidParameter, ReadFailed, UnknownName
 from tacit.guarantees import GroupOf, Neighbours, People, Rows, Unit
-from tacit.sources import error_boundary as door
-from tacit.sources import spark
+from tacit.sources import error_boundary, spark
 from tacit.sources.compiling import selected
 from tacit.sources.engines import Engine, engine_of
 from tacit.sources.facts import Facts
@@ -173,7 +172,7 @@ class Table:
         self._passing = contextlib.ExitStack()
         self._take(opened)
         if self.person is not None and self.engine not in ENGINES_WITH_WINDOWS:
-            door.metadata(
+            error_boundary.metadata(
                 self._windows,
                 source=self.source,
                 problem=f"lives in {self.engine}, which cannot put a person's rows in order",
@@ -250,13 +249,13 @@ class Table:
 
     def _answered(self, action: Callable[[], T]) -> T:
         with contextlib.suppress(ReadFailed):
-            return door.rows(action, source=self.source)
+            return error_boundary.rows(action, source=self.source)
         if self._opened.rescue is None or self._rescued:
             raise ReadFailed(source=self.source)
         self._forget()
-        door.rows(self._opened.rescue, source=self.source)
+        error_boundary.rows(self._opened.rescue, source=self.source)
         self._rescued = True
-        return door.rows(action, source=self.source)
+        return error_boundary.rows(action, source=self.source)
 
     def ready(self) -> None:
         """The rows are there, in a state whose facts hold."""
@@ -265,12 +264,12 @@ class Table:
                 return
             for _ in range(TRIES):
                 if self._changed():
-                    door.rows(self._open_again, source=self.source)
+                    error_boundary.rows(self._open_again, source=self.source)
                 if self._loaded:
                     return
                 with contextlib.suppress(ReadFailed):
                     assert self._opened.load is not None
-                    door.rows(self._opened.load, source=self.source)
+                    error_boundary.rows(self._opened.load, source=self.source)
                     # A copy that was made of a file while somebody wrote it is no copy.
                     self._loaded = not self._changed()
                     continue
@@ -286,14 +285,14 @@ class Table:
             with contextlib.suppress(ReadFailed):
                 if not self._changed():
                     return
-            door.metadata(self._open_again, source=self.source, problem="cannot be read any more")
+            error_boundary.metadata(self._open_again, source=self.source, problem="cannot be read any more")
 
     def _changed(self) -> bool:
         """Are the data no longer in the state whose facts we have? Not asked of a copy."""
         opened = self._opened
         if opened.now is None or (self._loaded and not opened.in_place):
             return False
-        return door.rows(opened.now, source=self.source) != opened.facts.state
+        return error_boundary.rows(opened.now, source=self.source) != opened.facts.state
 
     def _open_again(self) -> None:
         if self._again is None:
@@ -335,7 +334,7 @@ class Table:
         self.prepared.clear()
         self.shown.clear()
         with contextlib.suppress(ReadFailed):
-            door.rows(self._passing.close, source=self.source)
+            error_boundary.rows(self._passing.close, source=self.source)
 
     def digest(self, key: bytes) -> str:
         """A keyed digest of the data under this schema; see `tacit.sources.tables` for what it covers."""
@@ -418,7 +417,7 @@ def open_table(
 
     opened = again()
     try:
-        return door.metadata(
+        return error_boundary.metadata(
             lambda: Table(opened, schema=schema, unit=unit, portable=portable, again=again),
             source=opened.source, problem="cannot be read", hint="check its columns and that its engine is connected",
         )  # fmt: skip
@@ -463,7 +462,7 @@ def _open_there(data: Any, kind: str, engine: str | None) -> Opened:
         relation, close = spark.as_table(data)
         return relation, close, engine_of(relation).name, ()
 
-    relation, close, own, types = door.metadata(
+    relation, close, own, types = error_boundary.metadata(
         known, source=name, problem="cannot be read", hint="check that its engine is connected"
     )
     if engine is not None and own != {"spark": "pyspark"}.get(engine, engine):
@@ -505,7 +504,7 @@ def _bound(data: Any) -> tuple[Any, tuple[Any, ...]]:
 
 def _lock_of(relation: Any) -> Any:
     """One lock for each connection: engines do not let two threads use one at a time."""
-    backend = door.metadata(relation.get_backend, source="the table", problem="has no engine")
+    backend = error_boundary.metadata(relation.get_backend, source="the table", problem="has no engine")
     return vars(backend).setdefault("_tacit_lock", threading.RLock())
 
 

@@ -43,7 +43,7 @@ from tacit.functions.paths.grids import float_constant, round_exactly, rounded
 from tacit.functions.paths.markov import ConditionedPath, KeptNormal, MarkovNoise, State, markov_order
 from tacit.functions.process import GaussianProcessRelease, PathValues
 from tacit.ledger import Ledger, Recorded, Request
-from tacit.ledger.encrypted_store import Shelf, Vault
+from tacit.ledger.encrypted_store import EncryptedStore, StoreTransaction
 from tacit.ledger.entries import text
 from tacit.noise.source import Source, default_source
 
@@ -161,11 +161,11 @@ class PathStore:
     """
 
     def __init__(self, ledger: Ledger) -> None:
-        self._ledger, self._vault = ledger, Vault(ledger)
+        self._ledger, self._encrypted = ledger, EncryptedStore(ledger)
 
     def names(self) -> list[str]:
         """The paths that are kept."""
-        found = self._vault.read(lambda shelf: shelf.names())
+        found = self._encrypted.read(lambda transaction: transaction.names())
         return sorted(n.removeprefix(_PREFIX) for n in found if n.startswith(_PREFIX))
 
     def __contains__(self, name: str) -> bool:
@@ -183,11 +183,11 @@ class PathStore:
         words, arrays = to_bytes(mean)
         body = joined({"release": release_record(release), **words}, arrays)
 
-        def work(shelf: Shelf) -> None:
-            if not shelf.parts(_PREFIX + text("name", name)):
-                shelf.append(_PREFIX + name, 0, body)
+        def work(transaction: StoreTransaction) -> None:
+            if not transaction.parts(_PREFIX + text("name", name)):
+                transaction.append(_PREFIX + name, 0, body)
 
-        self._vault.write(work)
+        self._encrypted.write(work)
         return self._same(self.open(name, source=source), release)
 
     def _same(self, path: OnlinePath, release: GaussianProcessRelease) -> OnlinePath:
@@ -200,12 +200,12 @@ class PathStore:
 
     def open(self, name: str, *, source: Source | None = None) -> OnlinePath:
         """The path of this name, with the f_D that was frozen then."""
-        parts = self._vault.read(lambda shelf: shelf.parts(_PREFIX + text("name", name)))
+        parts = self._encrypted.read(lambda transaction: transaction.parts(_PREFIX + text("name", name)))
         if not parts:
             raise InvalidParameter(
                 parameter="name", value=name, must="be that of a path that is kept", hint="make it first"
             )
-        return OnlinePath(self._vault, name, parts, source if source is not None else default_source())
+        return OnlinePath(self._encrypted, name, parts, source if source is not None else default_source())
 
     def charged(
         self, name: str, *, release: GaussianProcessRelease, mean: Callable[[], Mean], request: Request
@@ -239,8 +239,8 @@ _PREFIX = "path "
 class OnlinePath:
     """One sample path of f_D + noise_std G; the same in every process that opens it."""
 
-    def __init__(self, vault: Vault, name: str, parts: list[bytes], source: Source) -> None:
-        self._vault, self.name, self._source = vault, name, source
+    def __init__(self, store: EncryptedStore, name: str, parts: list[bytes], source: Source) -> None:
+        self._encrypted, self.name, self._source = store, name, source
         self._lock = threading.RLock()
         words, arrays = parted(parts[0])
         self.release = release_from(words["release"])
@@ -262,7 +262,7 @@ class OnlinePath:
         at = self.release._asked(self._mean, points)
         with self._lock:
             if not all(x.tobytes() in self._known for x in at):
-                piece = self._vault.write(lambda shelf: self._extended(shelf, at))
+                piece = self._encrypted.write(lambda transaction: self._extended(transaction, at))
                 if piece is not None:
                     self._take(piece, own=True)
             values = _integers([self._known[x.tobytes()] for x in at])
@@ -270,10 +270,10 @@ class OnlinePath:
             points=at, values=values, spacing=self.release.step, numerical_delta=0.0, publishable=self._publishable
         )  # fmt: skip
 
-    def _extended(self, shelf: Shelf, at: Floats) -> Piece | None:
+    def _extended(self, transaction: StoreTransaction, at: Floats) -> Piece | None:
         """Inside the transaction: read what others asked, draw and keep what is new; drawn anew if it is done again."""
         self._keeper.forget()
-        for part in shelf.parts(_PREFIX + self.name, after=self._parts - 1):
+        for part in transaction.parts(_PREFIX + self.name, after=self._parts - 1):
             self._take(parted(part))
         new = np.unique(
             np.array([x for x in at if x.tobytes() not in self._known]).reshape(-1, at.shape[1]), axis=0
@@ -289,7 +289,7 @@ class OnlinePath:
             words["values"] = values
         else:
             piece[1]["values"] = told
-        shelf.append(_PREFIX + self.name, self._parts, joined(*piece))
+        transaction.append(_PREFIX + self.name, self._parts, joined(*piece))
         return piece
 
     def _take(self, piece: Piece, *, own: bool = False) -> None:

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.errors import BadData, UnknownName
-from tacit.sources import error_boundary as door
-from tacit.sources import spark
+from tacit.sources import error_boundary, spark
 from tacit.sources.facts import Facts
 from tacit.sources.made_up import MARK
 from tacit.sources.opening import Opened, Wish
@@ -49,7 +48,7 @@ def names_of(asked: Files) -> list[str]:
     duck = started("1GB", asked.path)
     try:
         place = _attached(asked, path, duck)
-        return door.metadata(
+        return error_boundary.metadata(
             lambda: list(duck.types(f"(SELECT * FROM {place})")),
             source=asked.path,
             problem=_problem(asked),
@@ -92,7 +91,7 @@ def _attached(asked: Files, path: Path, duck: Duck) -> str:
             (str(s), str(n)) for kind in ("table", "view") for s, n in duck.run(names.format(kind)).fetchall()
         ]
 
-    listed = door.metadata(found, source=asked.path, problem=_problem(asked), hint=HINT)
+    listed = error_boundary.metadata(found, source=asked.path, problem=_problem(asked), hint=HINT)
     places = [place for place in listed if place[1] == asked.view]
     if not places:
         raise UnknownName(what="table or view", name=str(asked.view), known=tuple(n for _, n in listed))
@@ -114,7 +113,7 @@ def _duckdb(asked: Files, path: Path, wish: Wish) -> tuple[Opened, list[str]]:
             wish.check(names, asked.path)
             return duck.view(f"SELECT {', '.join(map(name_of, wish.columns))} FROM {place}")
 
-        relation = door.metadata(shown, source=asked.path, problem=_problem(asked), hint=HINT)
+        relation = error_boundary.metadata(shown, source=asked.path, problem=_problem(asked), hint=HINT)
         if not wish.spark:
             opened = Opened(
                 relation=relation, source=asked.path, close=duck.close, owned=False, conditions=(VIEW,)
@@ -123,7 +122,7 @@ def _duckdb(asked: Files, path: Path, wish: Wish) -> tuple[Opened, list[str]]:
         spot = spark.Place(spark.local_session(wish.memory))
         empty = relation.limit(0).to_pyarrow().schema
         told = "cannot be shown to Spark"
-        seen = door.metadata(
+        seen = error_boundary.metadata(
             lambda: spot.fill([], empty), source=asked.path, problem=told, hint="check its columns"
         )
     except BaseException:
@@ -169,7 +168,7 @@ def _columns_in_sqlite(asked: Files, path: Path) -> list[str]:
             told = connection.execute(f"SELECT * FROM {name_of(str(asked.view))} LIMIT 0").description
             return [str(column[0]) for column in told]
 
-    return door.metadata(found, source=asked.path, problem=_problem(asked), hint=HINT)
+    return error_boundary.metadata(found, source=asked.path, problem=_problem(asked), hint=HINT)
 
 
 def _sqlite(asked: Files, path: Path, wish: Wish) -> tuple[Opened, list[str]]:

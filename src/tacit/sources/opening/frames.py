@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import InvalidParameter
-from tacit.sources import error_boundary as door
-from tacit.sources import scratch, spark
+from tacit.sources import error_boundary, scratch, spark
 from tacit.sources.error_boundary import counted
 from tacit.sources.facts import Facts
 from tacit.sources.made_up import MARK, bears_the_mark
@@ -48,7 +47,7 @@ def text_of(value: str) -> str:
 
 def started(memory: str, source: str) -> Duck:
     """A new connection."""
-    return door.metadata(
+    return error_boundary.metadata(
         lambda: Duck(memory), source=source, problem="cannot be opened: DuckDB does not start",
         hint='memory is a size such as "4GB", and the temporary folder must be there to write to',
     )  # fmt: skip
@@ -167,14 +166,14 @@ def plain_type(kind: Any) -> Any:
     return kind
 
 
-def careful_table(table: Any) -> Any:
+def plain_table(table: Any) -> Any:
     """All columns of an Arrow table."""
     import pyarrow as pa
 
-    return pa.table({name: careful(table.column(name)) for name in table.column_names})
+    return pa.table({name: plain_column(table.column(name)) for name in table.column_names})
 
 
-def careful(column: Any) -> Any:
+def plain_column(column: Any) -> Any:
     """A column, whole or in chunks, in its plain type."""
     import pyarrow as pa
 
@@ -298,7 +297,7 @@ def open_frame(data: Any, kind: str, wish: Wish) -> Opened:
     def types() -> tuple[tuple[str, str], ...]:
         return tuple((field.name, str(field.type)) for field in schema())
 
-    kept = door.metadata(schema, source=source, problem=PROBLEM, hint=HINT)
+    kept = error_boundary.metadata(schema, source=source, problem=PROBLEM, hint=HINT)
     # A frame may get other values, in other types, until it is copied.
     made_up = MARK in names or (kind == "pyarrow" and bears_the_mark(data.schema.metadata))
     facts = Facts(state=tuple((f.name, str(f.type)) for f in kept), made_up=made_up)
@@ -307,7 +306,7 @@ def open_frame(data: Any, kind: str, wish: Wish) -> Opened:
         return _copied(columns(wish.columns), kept)
 
     def shown(show: Callable[[], Any]) -> Any:
-        return door.metadata(show, source=source, problem=PROBLEM, hint=HINT)
+        return error_boundary.metadata(show, source=source, problem=PROBLEM, hint=HINT)
 
     if wish.spark:
         place = spark.Place(spark.local_session(wish.memory))
@@ -344,7 +343,7 @@ def _copied(columns: dict[str, Any], schema: Any) -> Any:
     """An Arrow table in memory of its own: what becomes of the frame afterwards is nobody's business here."""
     import pyarrow as pa
 
-    table = pa.table({name: careful(column) for name, column in columns.items()}).cast(schema)
+    table = pa.table({name: plain_column(column) for name, column in columns.items()}).cast(schema)
     stream = pa.BufferOutputStream()
     with pa.ipc.new_stream(stream, schema) as writer:
         writer.write_table(table)
@@ -379,7 +378,9 @@ def _polars(data: Any) -> Parts:
     if not isinstance(data, pl.DataFrame | pl.LazyFrame):
         raise _refuse(data)
     lazy = isinstance(data, pl.LazyFrame)
-    schema = door.metadata(data.collect_schema, source="the polars table", problem=PROBLEM, hint=HINT)
+    schema = error_boundary.metadata(
+        data.collect_schema, source="the polars table", problem=PROBLEM, hint=HINT
+    )
 
     def empty(name: str) -> Any:
         if schema[name] == pl.Object:
@@ -419,7 +420,7 @@ def _series(series: Any) -> Any:
         raise TypeError("two columns of one name")
     dtype = series.dtype
     if isinstance(dtype, pd.CategoricalDtype):
-        values = careful(_series(series.cat.categories.to_series()))
+        values = plain_column(_series(series.cat.categories.to_series()))
         codes = np.asarray(series.cat.codes)
         return values.take(pa.array(np.where(codes < 0, 0, codes).astype(np.int64), mask=codes < 0))
     if isinstance(dtype, pd.SparseDtype):

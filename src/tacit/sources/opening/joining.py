@@ -28,8 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.errors import BadData, InvalidParameter
-from tacit.sources import error_boundary as door
-from tacit.sources import spark
+from tacit.sources import error_boundary, spark
 from tacit.sources.compiling import bytewise
 from tacit.sources.engines import engine_of
 from tacit.sources.facts import Facts
@@ -63,7 +62,7 @@ def names_of(asked: Files) -> list[str]:
         with pq.ParquetFile(path) as file:
             return [name for name in file.schema_arrow.names if name]
 
-    return door.metadata(
+    return error_boundary.metadata(
         found, source=asked.path, problem="is not a readable Parquet file",
         hint="is it another kind of file, or was it cut off?",
     )  # fmt: skip
@@ -174,7 +173,7 @@ def _columns(data: Any) -> set[str]:
 
 
 def _known(data: Any) -> set[str]:
-    return door.metadata(
+    return error_boundary.metadata(
         lambda: _columns(data), source=_name(data), problem="cannot be read", hint="check its columns"
     )
 
@@ -217,7 +216,7 @@ def open_joined(
                 hint="use DuckDB or Spark",
             )
         right = opener(data.other, replace(wish, columns=(*data.on, *from_other), spark=False), None)
-        return door.metadata(
+        return error_boundary.metadata(
             lambda: _put_together(data, left, right, from_other, wish),
             source=source, problem="cannot be joined", hint="check the columns that both tables are joined on",
         )  # fmt: skip
@@ -382,7 +381,7 @@ class _Other:
         if self._place is not None:
             self._place.close()
         else:
-            door.rows(
+            error_boundary.rows(
                 lambda: self._backend.con.execute(f"DROP TABLE IF EXISTS {self._name}"),
                 source="the joined table",
             )

@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.errors import BadData
-from tacit.sources import error_boundary as door
-from tacit.sources import spark
+from tacit.sources import error_boundary, spark
 from tacit.sources.columns import Category
 from tacit.sources.facts import Facts
 from tacit.sources.made_up import MARK, bears_the_mark
@@ -30,9 +29,9 @@ from tacit.sources.opening.frames import (
     INCOMING,
     ROWS,
     Duck,
-    careful_table,
     literal,
     name_of,
+    plain_table,
     plain_type,
     started,
     text_of,
@@ -56,7 +55,7 @@ def open_parquet(asked: Files, wish: Wish) -> Opened:
     """The files as one table."""
     states = asked.states()
     paths = tuple(state.path for state in states)
-    schema, alike, made_up = door.metadata(
+    schema, alike, made_up = error_boundary.metadata(
         lambda: _checked(asked, paths, wish), source=asked.path, problem=PROBLEM, hint=HINT
     )
     opened = (_in_spark if wish.spark else _in_duckdb)(asked, paths, wish, schema, alike)
@@ -172,7 +171,7 @@ def _opened(
 ) -> Opened:
     """The table as the engine reads it, with our own reader to the rescue; by that alone where the types differ."""
     try:
-        same, relation = door.metadata(shown, source=asked.path, problem=PROBLEM, hint=HINT)
+        same, relation = error_boundary.metadata(shown, source=asked.path, problem=PROBLEM, hint=HINT)
     except BaseException:
         close()
         raise
@@ -275,7 +274,7 @@ def _batches(asked: Files, paths: tuple[Path, ...], wish: Wish, schema: Any) -> 
         with pq.ParquetFile(path, coerce_int96_timestamp_unit=MOMENTS) as file:
             for batch in file.iter_batches(batch_size=BATCH, columns=stored):
                 given = {n: _viewed(batch.column(n), schema.field(n).type, key=n in keys) for n in stored}
-                table = careful_table(_as_stored(pa.table(given)))
+                table = plain_table(_as_stored(pa.table(given)))
                 for name, value in said.items():
                     if name in wish.columns:
                         table = table.append_column(name, pa.array([value] * len(table), pa.string()))

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.errors import BadData, UnknownName
-from tacit.sources import error_boundary as door
+from tacit.sources import error_boundary
 from tacit.sources.columns import Category
 from tacit.sources.facts import Facts
 from tacit.sources.made_up import MARK
@@ -168,7 +168,7 @@ def _head(asked: Files, path: Path) -> tuple[dict[str, Stored], str]:
             )  # fmt: skip
         return columns, encoding
 
-    return door.metadata(
+    return error_boundary.metadata(
         known, source=asked.path, problem=f"is not a readable {asked.kind} file",
         hint="is it another kind of file, or was it cut off?",
     )  # fmt: skip
@@ -340,7 +340,7 @@ def names_of_workbook(asked: Files) -> list[str]:
 
 def _head_of_workbook(asked: Files, path: Path) -> dict[int, str]:
     """The names by place; the first row that has a value, and nothing behind it."""
-    found: dict[int, str] = door.metadata(
+    found: dict[int, str] = error_boundary.metadata(
         lambda: next(_rows(path, asked), {}), source=asked.path, problem="is not a readable Excel workbook",
         hint="is it another kind of file? save it as .xlsx",
     )  # fmt: skip

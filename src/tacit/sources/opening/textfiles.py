@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import BadData, UnknownColumn
-from tacit.sources import error_boundary as door
+from tacit.sources import error_boundary
 from tacit.sources.facts import Facts
 from tacit.sources.made_up import MARK
 from tacit.sources.opening import Opened, Wish
 from tacit.sources.opening.files import SEPARATORS, Files
-from tacit.sources.opening.frames import careful
+from tacit.sources.opening.frames import plain_column
 from tacit.sources.opening.values import open_texts, rewriter
 
 # Bytes of a text file as UTF-8, whatever they were written in; a character that is none stays one bad character.
@@ -251,7 +251,7 @@ def _batch(block: bytes, fields: int, columns: dict[str, int], mark: int, multil
             chosen = pc.replace_substring(chosen, pattern=b'""', replacement=b'"')
         chosen = pc.if_else(pc.equal(pc.binary_length(chosen), 0), None, chosen)
         kept = pa.Array.from_buffers(pa.large_string(), len(chosen), chosen.buffers(), offset=chosen.offset)
-        made[name] = careful(kept).combine_chunks()
+        made[name] = plain_column(kept).combine_chunks()
     return pa.record_batch(made)
 
 
@@ -347,7 +347,7 @@ def _line(asked: Files, path: Path) -> str:
     if asked.encoding is None:
         hint += '; say which encoding it is in, for example encoding = "latin-1", if it is another one'
     read = functools.partial(header_line, str(path), asked.encoding)
-    return door.metadata(read, source=asked.path, problem=PROBLEM, hint=hint)
+    return error_boundary.metadata(read, source=asked.path, problem=PROBLEM, hint=hint)
 
 
 def _fields_of_text(line: str, mark: str) -> list[str] | None:

@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tacit.sources import error_boundary as door
-from tacit.sources import spark
+from tacit.sources import error_boundary, spark
 from tacit.sources.columns import Category, Column, Date, Flag, Integer, Number
 from tacit.sources.compiling import Reader
 from tacit.sources.error_boundary import counted
@@ -98,7 +97,7 @@ def open_texts(
         duck.backend.con.unregister(INCOMING)
 
     try:
-        query, relation = door.metadata(
+        query, relation = error_boundary.metadata(
             prepare, source=source, problem="cannot be read as text", hint="check its columns"
         )
         if not wish.spark:
@@ -110,7 +109,7 @@ def open_texts(
                 conditions=conditions,
             )
         place, empty = spark.Place(spark.local_session(wish.memory)), relation.to_pyarrow().schema
-        shown = door.metadata(
+        shown = error_boundary.metadata(
             lambda: place.fill([], empty),
             source=source,
             problem="cannot be shown to Spark",
@@ -136,7 +135,7 @@ def open_typed(batches: Callable[[], Iterator[Any]], schema: Any, wish: Wish, *,
     """A table that is filled at the first question with Arrow batches of this schema."""
     if wish.spark:
         place = spark.Place(spark.local_session(wish.memory))
-        shown = door.metadata(
+        shown = error_boundary.metadata(
             lambda: place.fill([], schema),
             source=source,
             problem="cannot be shown to Spark",
@@ -158,7 +157,7 @@ def open_typed(batches: Callable[[], Iterator[Any]], schema: Any, wish: Wish, *,
         duck.backend.con.unregister(INCOMING)
 
     try:
-        relation = door.metadata(
+        relation = error_boundary.metadata(
             lambda: duck.copy(schema.empty_table()),
             source=source,
             problem="cannot be read",
