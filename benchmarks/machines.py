@@ -54,7 +54,9 @@ def adult(releases: int) -> tuple[float, float, float]:
             LogisticRegression(C=c, max_iter=2000).fit(X, y).score(Z, z) for c in (0.1, 1.0, 10.0, 100.0)
         )
     start = time.perf_counter()
-    model = PrivateLogisticRegression(1, 1e-5, domain=PublicBall(radius=_adult.RADIUS), classes=[0, 1])
+    model = PrivateLogisticRegression(
+        1, 1e-5, domain=PublicBall(radius=_adult.RADIUS), classes=[0, 1], mechanism="output"
+    )
     scores = [model.fit(X, y).score(Z, z) for _ in range(releases)]
     return float(plain), float(np.mean(scores)), (time.perf_counter() - start) / releases
 

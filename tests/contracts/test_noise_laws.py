@@ -168,6 +168,7 @@ NO_NOISE = {
     "Selection": "chooses by one of the two",
     "QuantileSelection": "chooses bins by ranks, three times",
     "RankSelection": "chooses bins by ranks; its law in tests/mechanisms/test_rank_selection.py",
+    "ObjectivePerturbation": "the minimiser's law, integrated in tests/mechanisms/test_objective.py",
     "OptimalCount": "a remap of a truncated geometric count; its matrix is its law",
     "OptimalFinite": "a matrix of probabilities is its law",
     "RingChance": "no noise, the chance that a ring of masks fails",

@@ -139,6 +139,15 @@ def _problem() -> Any:
     return made.pull(np.arange(11.0))
 
 
+def _perturbed_rows() -> Any:
+    from tacit.functions.machines.objective import BinnedDesign, DenseDesign
+
+    rng = np.random.default_rng(1)
+    table, codes = rng.integers(-8, 8, size=(11, 3)).astype(float), rng.integers(0, 3, size=(11, 2))
+    made = (DenseDesign(table=table, radius=20.0), BinnedDesign(codes=codes, bins=3, height=0.5, radius=1.0))
+    return [f(np.arange(11.0)).tolist() for m in made for f in (m.pull, m.gram)]
+
+
 def _gram() -> Any:
     from tacit.functions.machines.solvers import _gram as gram
 
@@ -381,6 +390,7 @@ CROSSED: dict[tuple[str, str], tuple[int, Callable[[], Any]]] = {
     ("functions/densities/plan.py", "BLOCK"): (1, _choice),
     ("functions/densities/released.py", "READ_BLOCK"): (1, _density(lambda r: r(np.linspace(0, 1, 9)))),
     ("functions/fourier/plan.py", "BLOCK"): (1, _grid_sums),
+    ("functions/machines/objective.py", "BLOCK"): (4, _perturbed_rows),
     ("functions/machines/solvers.py", "BLOCK"): (4, _problem),
     ("functions/machines/solvers.py", "ROWS_AT_ONCE"): (4, _gram),
     ("functions/means.py", "BLOCK"): (512, _enclosed),

@@ -167,7 +167,9 @@ def test_a_fitted_machine_holds_no_row() -> None:
     rows, labels = rng.uniform(-2, 2, size=(57, 2)), rng.integers(0, 2, size=57)
     for model in (svc(), PrivateLogisticRegression(1, 1e-5, domain=BOX, classes=[0, 1])):
         model.fit(rows, labels)
-        private = {float(v) for v in rows.ravel()} | {float(v) for v in model.plan_.features.of(rows).ravel()}
+        private = {float(v) for v in rows.ravel()} | {
+            float(v) for v in model.machine_.features.of(rows).ravel()
+        }
         private -= {0.0, model.intercept}
         seen: set[int] = set()
         todo: list[Any] = [model]

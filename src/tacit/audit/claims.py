@@ -476,7 +476,7 @@ def _is_exact(event: Mapping[str, Any], runs: int) -> bool:
     """Is no grid inside of this event, and its curve, where it is composed with others, no upper bound of another?"""
     if event["kind"] in ("composed", "repeated", "discrete_gaussian_vector"):
         return False
-    if event["kind"] in ("concentrated", "shuffled") and runs > 1:
+    if event["kind"] in ("concentrated", "objective_perturbation", "shuffled") and runs > 1:
         return False
     members = [event["event"]] if "event" in event else event.get("events", [])
     return all(_is_exact(one, runs) for one in members)

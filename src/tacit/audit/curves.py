@@ -329,6 +329,51 @@ def _gaussian(given: Mapping[str, Any]) -> Curve:
     return lambda x: tail(x / mu - mu / 2) - x.exp() * tail(x / mu + mu / 2)
 
 
+def _objective_loss(value: Any) -> bool:
+    return isinstance(value, str) and value in ("logistic", "bounded")
+
+
+@formula(
+    "objective_perturbation",
+    fields={"noise_multiplier": positive, "curvature": positive, "rows": count(1), "loss": _objective_loss},
+)
+def _objective(given: Mapping[str, Any]) -> Curve:
+    """The minimiser of a perturbed convex objective: Gaussian outside of [-start, start], randomised response inside.
+
+    One row with logistic loss is as Gaussian noise above curvature - mu^2/2, and k rows one after another, by U(q) =
+    Phi(Phi^-1(q) + mu) k times, from the slope of U^k on where the last step reaches that point. Losses with slopes of
+    any sign: 2^k corners of slopes, each as Gaussian noise of k mu, and determinants of at most (1 + curvature)^k.
+    """
+    mu, c, k = 1 / exact(given["noise_multiplier"]), exact(given["curvature"]), int(given["rows"])
+    wide = _gaussian({"noise_multiplier": Fraction(given["noise_multiplier"]) / k})
+    if given["loss"] == "logistic":
+        corners, moved = 1, exact(0)
+        first = c - mu * mu / 2
+        # The quantile at which the last of the k steps is no longer Gaussian, and the slope of all k there.
+        place = -(first.max(exact(0)) / mu + mu / 2 + (k - 1) * mu)
+        start = -k * mu * place - (k * mu) ** 2 / 2
+    else:
+        corners, moved = 1 << k, k * (1 + c).log()
+        start = moved + (k * mu) ** 2 / 2 + k * mu * (2 * (k + 1) * exact(2).log()).sqrt()
+    top = corners * wide(start - moved)
+
+    def far(x: arb) -> arb:
+        return corners * wide(x - moved)
+
+    def near(x: arb) -> arb:
+        """Randomised response that fails with `top`."""
+        return top + (1 - top) * (start.exp() - x.exp()) / (1 + start.exp())
+
+    def h(x: arb) -> arb:
+        if x < 0:
+            return 1 - x.exp() + x.exp() * h(-x)
+        if x >= start:
+            return far(x)
+        return near(x) if x <= start else far(x).max(near(x))
+
+    return h
+
+
 @formula("laplace", pure=True, fields={"epsilon": positive})
 def _laplace(given: Mapping[str, Any]) -> Curve:
     """1 - e^{(x - epsilon)/2} within [-epsilon, epsilon]."""

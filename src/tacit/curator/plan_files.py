@@ -341,6 +341,7 @@ WORDS: dict[str, Reader] = {
     "public": flag,
     "resolution": whole,
     "rho": amount,
+    "ridge": amount,
     "rounds": whole,
     "rows": whole,
     "sampling": flag,
@@ -348,8 +349,10 @@ WORDS: dict[str, Reader] = {
     "sheet": text,
     "simultaneous": flag,
     "size": whole,
+    "smooth": amount,
     "table": text,
     "target": amount,
+    "threshold": amount,
     "unit": text,
     "version": text,
     "view": text,
@@ -359,7 +362,13 @@ WORDS: dict[str, Reader] = {
 }
 """Every word of every table but the schema's, which has a reader of its own. One word means one thing."""
 
-_HERE: dict[tuple[str, str], Reader] = {("quantile", "at"): amount}
+_HERE: dict[tuple[str, str], Reader] = {
+    ("additive", "bins"): whole,
+    ("additive", "target"): text,
+    ("linear", "target"): text,
+    ("logistic", "target"): text,
+    ("quantile", "at"): amount,
+}
 """Where a word means something else: one share, where other kinds take a list."""
 
 
@@ -392,6 +401,7 @@ def typed(where: str, given: Mapping[str, Any], *, kind: str = "") -> dict[str, 
 
 
 KINDS: dict[str, Callable[..., Any]] = {
+    "additive": functions.additive_model,
     "clamping_bounds": statistics.clamping_bounds,
     "classifier": functions.classifier,
     "contingency": statistics.contingency,
@@ -400,6 +410,8 @@ KINDS: dict[str, Callable[..., Any]] = {
     "density": functions.density,
     "hierarchy": statistics.hierarchy,
     "histogram": statistics.histogram,
+    "linear": functions.linear_regression,
+    "logistic": functions.logistic_regression,
     "margins": statistics.margins,
     "mean": statistics.mean,
     "median": statistics.median,

@@ -391,6 +391,9 @@ def question_words(statistic: Mapping[str, Any]) -> str:
         "synthetic_table": f"Synthetic rows of {_listed(statistic.get('columns'))}",
         "decision_tree": f"A tree that tells {statistic.get('label')} from {_listed(statistic.get('columns'))}",
         "regression_function": f"What {statistic.get('outcome')} to expect, from {_listed(statistic.get('columns'))}",
+        "additive": f"A shape of {statistic.get('target')} for each of {_listed(statistic.get('columns'))}",
+        "linear": f"A linear regression of {statistic.get('target')} on {_listed(statistic.get('columns'))}",
+        "logistic": f"A logistic regression of {statistic.get('target')} on {_listed(statistic.get('columns'))}",
     }.get(kind, kind.replace("_", " ").capitalize())
     by = f", for each {_listed(statistic['by'])}" if statistic.get("by") else ""
     where = f", of rows where {statistic['where']}" if statistic.get("where") else ""

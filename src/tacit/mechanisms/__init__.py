@@ -13,6 +13,7 @@ from tacit.mechanisms import (
     laplace,
     linear,
     local,
+    objective,
     own_statistics,
     partition,
     polytope,
@@ -41,6 +42,7 @@ from tacit.mechanisms.knorm import *
 from tacit.mechanisms.laplace import *
 from tacit.mechanisms.linear import *
 from tacit.mechanisms.local import *
+from tacit.mechanisms.objective import *
 from tacit.mechanisms.own_statistics import *
 from tacit.mechanisms.partition import *
 from tacit.mechanisms.polytope import *
@@ -72,6 +74,7 @@ __all__ = sorted(
         *linear.__all__,
         *local.__all__,
         *own_statistics.__all__,
+        *objective.__all__,
         *partition.__all__,
         *polytope.__all__,
         *propose_test_release.__all__,

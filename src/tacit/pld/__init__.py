@@ -24,6 +24,7 @@ from tacit.pld.pairs.laplace import (
     SkellamPair,
     StaircasePair,
 )
+from tacit.pld.pairs.objective import ObjectivePair
 from tacit.pld.pairs.responses import BalancedResponsePair, CoinPair, FinitePair, RandomizedResponsePair
 from tacit.pld.pairs.sampled import (
     MixturePair,
@@ -49,6 +50,7 @@ __all__ = [
     "LaplacePair",
     "MaximumPair",
     "MixturePair",
+    "ObjectivePair",
     "Pair",
     "PoissonSampledPair",
     "Product",

@@ -369,7 +369,7 @@ def _cell(
 def _measure(statistic: Mapping[str, Any], schema: Mapping[str, Any], own: Mapping[str, Any]) -> str:
     """What the values are values of."""
     kind = statistic["kind"]
-    if statistic.get("kernel") == "linear":
+    if statistic.get("kernel") == "linear" or kind in ("additive", "linear", "logistic"):
         return "weights"
     if kind == "decision_tree":
         return "rows"

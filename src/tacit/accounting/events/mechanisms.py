@@ -27,6 +27,7 @@ from tacit.pld import (
     GaussianPair,
     LaplacePair,
     MaximumPair,
+    ObjectivePair,
     Pair,
     Product,
     RandomizedResponsePair,
@@ -44,6 +45,7 @@ __all__ = [
     "ExponentialEvent",
     "GaussianEvent",
     "LaplaceEvent",
+    "ObjectivePerturbationEvent",
     "PermuteAndFlipEvent",
     "PureEvent",
     "RandomizedResponseEvent",
@@ -94,6 +96,42 @@ class GaussianEvent(SimpleEvent):
     def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair]:
         """One symmetric pair of normal distributions, kept by its mu^2."""
         return both_orders(GaussianPair(squared=self.squared))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectivePerturbationEvent(SimpleEvent):
+    """The minimiser of a sum of convex losses, a ridge and a random linear term with Gaussian coefficients.
+
+    noise_multiplier = noise_std / largest gradient of one row, curvature = its largest second derivative / ridge
+    (`loss` "logistic": radius^2 / ridge), rows = how many rows are added or taken away between neighbours: twice a
+    unit's rows where units are replaced. Theorems `objective-perturbation`, `objective-groups`, `objective-bounded`.
+    """
+
+    kind: ClassVar[str] = "objective_perturbation"
+    called: ClassVar[str] = (
+        "objective perturbation (Chaudhuri et al. 2011; Kifer et al. 2012) by its own curve"
+    )
+    example: ClassVar[Mapping[str, Any]] = {
+        "noise_multiplier": 4.0, "curvature": 0.4, "rows": 2, "loss": "logistic",
+    }  # fmt: skip
+    noise_multiplier: float
+    curvature: float
+    rows: int = 1
+    loss: str = "logistic"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "noise_multiplier", positive("noise_multiplier", self.noise_multiplier))
+        object.__setattr__(self, "curvature", positive("curvature", self.curvature))
+        settle(self, rows=how_many("rows", self.rows))
+        self._pair()
+
+    def _pair(self) -> ObjectivePair:
+        mu = up(1 / Fraction(self.noise_multiplier))
+        return ObjectivePair(mu=mu, curvature=self.curvature, rows=self.rows, loss=self.loss)
+
+    def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair]:
+        """One curve for both orders: Gaussian outside of a middle part, where the chord stands."""
+        return both_orders(self._pair())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

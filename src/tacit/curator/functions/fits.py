@@ -39,6 +39,7 @@ from tacit.mechanisms import Gamma, KNorm, KNormDifference, Laplace, RoundedGaus
 from tacit.mechanisms.bodies import Contribution
 from tacit.mechanisms.fourier import FourierMechanism
 from tacit.mechanisms.spreads import normal_quantile
+from tacit.noise.source import Source
 from tacit.sources.axes import CountRows, Cut
 from tacit.sources.columns import Measured
 from tacit.sources.expressions import Expression
@@ -73,6 +74,10 @@ class FunctionFit(ABC):
     @abstractmethod
     def integers(self, rows: Any) -> Any:
         """The true numbers in grid steps, of what its question reads. PRIVATE: to be given to the mechanism only."""
+
+    def noisy(self, true: Any, source: Source | None) -> npt.NDArray[Any]:
+        """The numbers with their noise, in grid steps."""
+        return np.asarray(self.mechanism.release(true, source=source).values)
 
     def spread(self, confidence: float, coordinates: int = 1) -> float:
         """What the noise at a point stays within, in standard deviations; at so many points at once."""

@@ -27,6 +27,7 @@ from tacit.curator.functions.fits import (
     pure_density_fit,
 )
 from tacit.curator.functions.histogram_fit import HistogramDensityFit, histogram_fit
+from tacit.curator.functions.models import ModelStatistic, PerturbedFit, perturbed_fit
 from tacit.curator.functions.statistics import InputColumns, MachineStatistic
 from tacit.curator.intervals import Estimate
 from tacit.curator.prices import Price
@@ -93,7 +94,7 @@ class PublishedFunction:
     def predict(self, points: Any) -> npt.NDArray[Any]:
         """A classifier's class for each point; the value itself for other functions."""
         values = self(points)
-        classes = self.fit.classes if isinstance(self.fit, MachineFit) else ()
+        classes = self.fit.classes if isinstance(self.fit, MachineFit | PerturbedFit) else ()
         if not classes:
             return values
         chosen = (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
@@ -150,7 +151,7 @@ class FunctionTreatment(Treatment):
             true = self.fitted(rows)
         finally:
             rows.clear()
-        noisy = self.fit.mechanism.release(true, source=source).values
+        noisy = self.fit.noisy(true, source)
         numbers = np.empty(noisy.size, dtype=object)
         numbers[:] = [int(v) for v in np.ravel(noisy)]
         return NoisyParts(parts={"numbers": numbers})
@@ -175,6 +176,10 @@ class FunctionTreatment(Treatment):
             value = fit.weights(numbers).T
             half = np.full(value.shape, z * float(fit.plan.noise_std))
             value, half = (x[:, 0] if x.shape[1] == 1 else x for x in (value, half))
+            return Estimate(value=value, low=value - half, high=value + half)
+        if isinstance(fit, PerturbedFit):
+            value = fit.terms(numbers)
+            half = np.full(value.shape, z * fit.term_std)
             return Estimate(value=value, low=value - half, high=value + half)
         grid = fit_grid(question)
         plain, reach = fit.values(numbers, grid), z * fit.stds(grid)[:, None]
@@ -213,6 +218,8 @@ class FunctionTreatment(Treatment):
     @property
     def covers(self) -> str:
         """The noise alone."""
+        if isinstance(self.fit, PerturbedFit):
+            return "the exact minimiser of the objective with its random term, each term by itself"
         return "the function that was fitted to the declared, clamped and bounded data, each point by itself"
 
     def own_error(
@@ -266,6 +273,8 @@ def treat_function(question: Question, price: Price, *, earlier: bool = False) -
     if isinstance(question.statistic, Density) and price.kind == "pure" and not earlier:
         fit = histogram_fit(question, pure_within(price) or Fraction(0))
         return _of_cells(fit, price, "Laplace noise on the counts of cells: the price is pure")
+    if isinstance(question.statistic, ModelStatistic):
+        return _treat_model(question, price)
     squared = mu_squared_within(price)
     if squared is None:
         raise InvalidParameter(
@@ -282,6 +291,22 @@ def treat_function(question: Question, price: Price, *, earlier: bool = False) -
     reason = f"Gaussian noise on {made.mechanism.dimension} numbers, which are the whole function"
     delta = price.delta if price.kind == "approximate" and price.delta is not None else Fraction(0)
     return FunctionTreatment(noise=(), price=price, reason=reason, delta=delta, fit=made)
+
+
+def _treat_model(question: Question, price: Price) -> FunctionTreatment:
+    """One perturbed objective at the (epsilon, delta) of the price."""
+    if price.kind != "approximate" or price.epsilon is None or price.delta is None:
+        raise InvalidParameter(
+            parameter="price", value=price.kind, must="have an epsilon and a delta, which a perturbed objective needs",
+            hint="pay with epsilon= and delta=; rho and mu buy a classifier or a regression function",
+        )  # fmt: skip
+    fit = perturbed_fit(question, price.epsilon, price.delta)
+    reason = (
+        f"objective perturbation: {fit.noise.dimension} terms, a random linear term of noise_std "
+        f"{fit.noise.noise_std:.3g} beside a ridge of {fit.noise.ridge:.3g}; noise on the weights of the same fit "
+        f"would have to cover moves of {fit.noise.gradient * fit.noise.rows / fit.noise.ridge:.3g}"
+    )
+    return FunctionTreatment(noise=(), price=price, reason=reason, delta=price.delta, fit=fit)
 
 
 def _of_cells(fit: HistogramDensityFit, price: Price, reason: str) -> FunctionTreatment:

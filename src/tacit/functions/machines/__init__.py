@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from tacit.functions.machines.columns import CategoryColumn, NumberColumn
 from tacit.functions.machines.features import (
     Domain,
     FeatureMap,
@@ -16,6 +17,7 @@ from tacit.functions.machines.features import (
     PublicBall,
     PublicBox,
 )
+from tacit.functions.machines.shapes import Shapes
 from tacit.functions.machines.solvers import EpsilonInsensitive, Hinge, Huber, Logistic, Loss
 from tacit.functions.machines.training import (
     ChosenPenalty,
@@ -35,46 +37,72 @@ if TYPE_CHECKING:
         PrivateSVC,
         PrivateSVR,
     )
+    from tacit.functions.machines.holdout import HoldoutReport, holdout_report
+    from tacit.functions.machines.regressions import (
+        PrivateAdditiveClassifier,
+        PrivateAdditiveRegressor,
+        PrivateLinearRegression,
+        PrivatePoissonRegression,
+    )
     from tacit.functions.machines.tree_estimator import PrivateDecisionTreeClassifier
 
 __all__ = [
+    "CategoryColumn",
     "ChosenPenalty",
     "Domain",
     "EpsilonInsensitive",
     "FeatureMap",
     "FourierFeatures",
     "Hinge",
+    "HoldoutReport",
     "Huber",
     "LinearFeatures",
     "Logistic",
     "Loss",
     "MachinePlan",
+    "NumberColumn",
     "PenaltyChoice",
+    "PrivateAdditiveClassifier",
+    "PrivateAdditiveRegressor",
     "PrivateDecisionTreeClassifier",
     "PrivateKernelRegressor",
+    "PrivateLinearRegression",
     "PrivateLogisticRegression",
+    "PrivatePoissonRegression",
     "PrivateSVC",
     "PrivateSVR",
     "PublicBall",
     "PublicBox",
     "ReleasedMachine",
     "ReleasedTree",
+    "Shapes",
     "SplitColumn",
     "TreePlan",
     "TreeShape",
     "balanced_penalty",
+    "holdout_report",
     "machine_sensitivity",
     "solver_distance",
 ]
 
-_ESTIMATORS = ("PrivateKernelRegressor", "PrivateLogisticRegression", "PrivateSVC", "PrivateSVR")
+_LATER = {
+    "HoldoutReport": "holdout",
+    "PrivateAdditiveClassifier": "regressions",
+    "PrivateAdditiveRegressor": "regressions",
+    "PrivateDecisionTreeClassifier": "tree_estimator",
+    "PrivateKernelRegressor": "estimators",
+    "PrivateLinearRegression": "regressions",
+    "PrivateLogisticRegression": "estimators",
+    "PrivatePoissonRegression": "regressions",
+    "PrivateSVC": "estimators",
+    "PrivateSVR": "estimators",
+    "holdout_report": "holdout",
+}
 
 
 if not TYPE_CHECKING:
     # Hidden from type checkers, which would take any name for one that exists.
     def __getattr__(name: str) -> object:
-        if name == "PrivateDecisionTreeClassifier":
-            return getattr(importlib.import_module("tacit.functions.machines.tree_estimator"), name)
-        if name in _ESTIMATORS:
-            return getattr(importlib.import_module("tacit.functions.machines.estimators"), name)
-        raise AttributeError(f"module 'tacit.functions.machines' has no attribute {name!r}")
+        if name in _LATER:
+            return getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

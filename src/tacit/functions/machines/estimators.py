@@ -17,11 +17,15 @@ from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d,
 
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
-from tacit.exact.checks import is_number, members
+from tacit.exact.checks import is_number, members, positive, whole
+from tacit.exact.rounding import exact_parameter
 from tacit.functions.machines.features import FeatureMap, FourierFeatures, LinearFeatures
+from tacit.functions.machines.objective import DenseDesign
+from tacit.functions.machines.perturbed import perturbed_head
 from tacit.functions.machines.solvers import EpsilonInsensitive, Hinge, Huber, Logistic, Loss
-from tacit.functions.machines.training import MachinePlan, PenaltyChoice
-from tacit.guarantees import Guarantee, Neighbours, compose, rows
+from tacit.functions.machines.training import MachinePlan, PenaltyChoice, ReleasedMachine
+from tacit.guarantees import Guarantee, Neighbours, Profile, Unit, compose, group_of, rows
+from tacit.mechanisms.objective import TOLERANCE, ObjectivePerturbation
 
 # What is handed to an estimator, as floats: value by value, so that no odd row decides about the others.
 #
@@ -114,6 +118,18 @@ def declared_classes(classes: Any) -> npt.NDArray[Any]:
             hint="classes are declared, never read from the labels",
         )  # fmt: skip
     return np.unique(names)
+
+
+def relation(neighbours: Any) -> Neighbours:
+    """The neighbour relation by its name."""
+    if isinstance(neighbours, Neighbours):
+        return neighbours
+    known = {n.value: n for n in Neighbours}
+    if not isinstance(neighbours, str) or neighbours not in known:
+        raise InvalidParameter(
+            parameter="neighbours", value=neighbours, must=f"be one of {', '.join(sorted(known))}"
+        )
+    return known[neighbours]
 
 
 # What private estimators share: the plan, the check of inputs, the release, and reading it.
@@ -224,7 +240,7 @@ class PrivateMachine(BaseEstimator):  # type: ignore[misc]
         if not machine.publishable:
             declared = (*declared, SECRET_SEED)
         self.machine_ = machine
-        self.plan_ = plan
+        self.plan_: Any = plan
         self.events_ = (*events, plan.event)
         parts = [Guarantee(bound=b, unit=unit, declared=declared) for b in (*bounds, plan.bound)]
         self.guarantee_ = parts[0] if len(parts) == 1 else compose(*parts)
@@ -412,17 +428,20 @@ class PrivateSVC(PrivateClassifier):
 
 
 class PrivateLogisticRegression(PrivateClassifier):
-    """Logistic regression with Gaussian noise on its weights: logistic loss + penalty |f|^2, no free intercept.
+    """Logistic regression by objective perturbation: logistic loss + ridge + a random linear term, certified minima.
 
-    Guarantee: (epsilon, delta) for one row replaced, by mu-Gaussian privacy (`guarantee_`). Linear by default; a
-    constant feature of size `intercept` is penalised like the others. Theorems `machine-sensitivity`, `machine-gap`.
-    Source: Hall 2012, 3.3.3; Chaudhuri, Monteleoni, Sarwate 2011 (output perturbation).
+    Guarantee: (epsilon, delta) for `neighbours`, by the composed curve of what is drawn (`guarantee_`). Linear by
+    default; a constant feature of size `intercept` is penalised like the others. mechanism="output" is Gaussian noise
+    on the weights instead, for one row replaced; a list of penalties needs it. Theorems `objective-perturbation`,
+    `objective-groups`, `objective-exactness`; `machine-sensitivity`, `machine-gap`.
+    Source: Chaudhuri, Monteleoni, Sarwate 2011; Kifer, Smith, Thakurta 2012; Hall 2012, 3.3.3.
     """
 
     def __init__(
         self, epsilon: Any = None, delta: Any = None, *, domain: Any = None, classes: Any = None,
         kernel: Any = "linear", gamma: Any = 1.0, pairs: Any = 256, penalty: Any = None, intercept: Any = 0.5,
-        choice_epsilon: Any = None, tolerance: Any = None, source: Any = None,
+        choice_epsilon: Any = None, tolerance: Any = None, source: Any = None, mechanism: Any = "objective",
+        neighbours: Any = "replace-one", rows: Any = 1,
     ) -> None:  # fmt: skip
         self.epsilon = epsilon
         self.delta = delta
@@ -436,9 +455,79 @@ class PrivateLogisticRegression(PrivateClassifier):
         self.choice_epsilon = choice_epsilon
         self.tolerance = tolerance
         self.source = source
+        self.mechanism = mechanism
+        self.neighbours = neighbours
+        self.rows = rows
 
     def _loss(self) -> Loss:
         return Logistic()
+
+    def _objective(self) -> bool:
+        """Whether the objective is perturbed; what only output noise can do is done by that."""
+        if not isinstance(self.mechanism, str) or self.mechanism not in ("objective", "output"):
+            raise InvalidParameter(parameter="mechanism", value=self.mechanism, must="be objective or output")
+        listed = self.penalty is not None and not is_number(self.penalty)
+        if self.mechanism == "output" and (self.neighbours != "replace-one" or self.rows != 1):
+            raise InvalidParameter(
+                parameter="neighbours",
+                value=self.neighbours,
+                must='be "replace-one" with rows=1 for output noise',
+            )
+        return self.mechanism == "objective" and not listed
+
+    def perturbation(self, *, n_samples: int, n_features: int, n_classes: int = 2) -> ObjectivePerturbation:
+        """The noise of one head of the perturbed objective; no row is read. `penalty` counts for a mean of losses."""
+        for name in ("epsilon", "delta"):
+            if getattr(self, name) is None:
+                raise InvalidParameter(
+                    parameter=name, value=None, must="be given",
+                    hint="there is no default: how much may be revealed is for you to say",
+                )  # fmt: skip
+        features = self._features(n_features)
+        radius = features.radius + features.rounding
+        ridge = None
+        if self.penalty is not None:
+            ridge = 2 * positive("penalty", self.penalty) * whole("n_samples", n_samples)
+        steps = whole("rows", self.rows) * (1 if relation(self.neighbours) is Neighbours.ADD_OR_REMOVE else 2)
+        return ObjectivePerturbation.for_target(
+            epsilon=exact_parameter("epsilon", self.epsilon), delta=self.delta, dimension=features.dimension,
+            gradient=radius, second=radius**2 * (1 + 2.0**-50), rows=steps, ridge=ridge,
+            heads=n_classes if n_classes > 2 else 1,
+            tolerance=TOLERANCE if self.tolerance is None else positive("tolerance", self.tolerance),
+        )  # fmt: skip
+
+    def _release(
+        self, X: Floats, targets: list[Floats], n_classes: int, declared: tuple[str, ...] = ()
+    ) -> None:
+        if not self._objective():
+            super()._release(X, targets, n_classes, declared)
+            return
+        shape = {"n_samples": X.shape[0], "n_features": X.shape[1], "n_classes": n_classes}
+        mechanism, features = self.perturbation(**shape), self._features(X.shape[1])
+        finite = np.asarray(np.isfinite(X).all(axis=1))
+        phi = features.of(np.where(finite[:, None], X, 0.0))
+        found, publishable = [], True
+        for target in targets:
+            used = finite & np.isfinite(target)
+            design = DenseDesign(table=phi[used], radius=mechanism.gradient)
+            released = mechanism.release(
+                perturbed_head(Logistic(), design, target[used], mechanism, None), source=self.source
+            )
+            found.append(released.to_floats())
+            publishable = publishable and released.publishable
+        if not publishable:
+            declared = (*declared, SECRET_SEED)
+        bound = mechanism.bound if len(found) == 1 else Profile.product([(mechanism.bound, len(found))])
+        self.machine_ = ReleasedMachine(
+            features=features, weights=np.array(found), noise_std=float(mechanism.output.noise_std), bound=bound,
+            loss="logistic", penalty=mechanism.ridge / (2 * max(X.shape[0], 1)), publishable=publishable,
+        )  # fmt: skip
+        self.plan_ = mechanism
+        self.events_ = tuple(e for _ in found for e in mechanism.events)
+        unit: Unit = rows(neighbours=relation(self.neighbours))
+        if self.rows > 1:
+            unit = group_of(unit, size=self.rows)
+        self.guarantee_ = Guarantee(bound=bound, unit=unit, declared=declared)
 
     def predict_proba(self, X: Any) -> Floats:
         """1 / (1 + e^-f) for two classes; for more, the machines' chances scaled to add up to 1."""

@@ -63,6 +63,16 @@ class SmoothLoss(Loss):
     def bends(self, machine: Floats, target: Floats) -> Floats:
         """The second derivative in t at each row (any of them at a corner of the slope)."""
 
+    @property
+    def lowest(self) -> float:
+        """Targets are at least this."""
+        return -1.0
+
+    @property
+    def highest(self) -> float:
+        """And at most this."""
+        return 1.0
+
     def excess(self, noise_std: float) -> float:
         """min(curvature noise_std^2 / 2, turn noise_std / sqrt(2 pi)): the mean of the noise is 0."""
         return min(self.curvature * noise_std**2 / 2, 2 * self.lipschitz * noise_std / math.sqrt(2 * math.pi))

@@ -83,7 +83,7 @@ class ReleasedMachine:
     features: FeatureMap
     weights: Floats
     noise_std: float
-    bound: GaussianDP
+    bound: Bound
     loss: str
     penalty: float
     publishable: bool

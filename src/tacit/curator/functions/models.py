@@ -1,0 +1,405 @@
+"""Models in the curator: logistic, linear and additive, by objective perturbation over declared columns.
+
+What is asked (`ModelStatistic`), and how it is fitted (`PerturbedFit`): rows as places of bins or as scaled numbers,
+one perturbed objective, its released minimiser, and the model read back from it. All of it but the rows is public.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.curator.functions.fits import FunctionFit
+from tacit.curator.functions.statistics import FunctionStatistic, InputColumns, Points, ends
+from tacit.errors import InvalidParameter, WrongType
+from tacit.exact.arrays import Floats
+from tacit.exact.checks import non_negative, positive, settle, text, whole
+from tacit.functions.machines.columns import BINS, LONGEST, OTHER
+from tacit.functions.machines.objective import BinnedDesign, DenseDesign, ModelRows
+from tacit.functions.machines.perturbed import SMOOTH, perturbed_head
+from tacit.functions.machines.solvers import Huber, Logistic, SmoothLoss
+from tacit.guarantees import Neighbours, Unit
+from tacit.mechanisms.objective import ObjectivePerturbation
+from tacit.noise.source import Source
+from tacit.sources.columns import Category, Date, Flag, Measured
+from tacit.sources.expressions import Expression
+from tacit.sources.query import TrainingRows
+from tacit.sources.schema import Schema
+from tacit.statistics.base import Question, base_unit, by_columns, filter_of, row_limit
+
+CONSTANT = "(constant)"
+MOST_BINS = 512
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelStatistic(FunctionStatistic):
+    """A model of some columns, released by its coefficients; no number of rows is needed."""
+
+    size: int = 1
+    target: str
+    ridge: float | None = None
+
+    coding: ClassVar[str] = "linear"
+
+    def __post_init__(self) -> None:
+        FunctionStatistic.__post_init__(self)
+        text("target", self.target, empty=False)
+        if self.target in self.columns:
+            raise InvalidParameter(parameter="target", value=self.target, must="be none of the columns")
+        settle(self, ridge=None if self.ridge is None else positive("ridge", self.ridge))
+
+    def _classes(self, schema: Schema) -> tuple[tuple[Any, ...], dict[str, tuple[str, ...]]] | None:
+        """The two classes of a flag or category and how they are read; None for a number."""
+        column = schema[self.target]
+        if isinstance(column, Flag):
+            return (False, True), {"measured": (self.target,)}
+        if isinstance(column, Category) and column.values is not None and len(column.values) == 2:
+            return tuple(column.values), {"categories": (self.target,)}
+        return None
+
+    def _outcome(self, schema: Schema) -> Measured:
+        column = schema.measured(self.target)
+        if isinstance(column, Date | Flag) or column.width == 0:
+            raise WrongType(
+                column=self.target, found=column.kind, wanted="a number with two different bounds"
+            )
+        return column
+
+    def loss(self, question: Question) -> SmoothLoss:
+        """The loss that is minimised."""
+        return Logistic()
+
+    def _features(self, inputs: InputColumns) -> tuple[str, ...]:
+        return (*inputs.features, CONSTANT)
+
+    def _asked(self, schema: Schema, unit: Unit, more: dict[str, Any], wanted: dict[str, Any]) -> Question:
+        inputs = self._inputs(schema)
+        axes = (Points(column="term", values=self._features(inputs)),)
+        return self._question(schema, unit, inputs, axes, more, **wanted)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogisticModel(ModelStatistic):
+    """Logistic regression of a flag, or of a category with two values."""
+
+    kind: ClassVar[str] = "logistic"
+
+    def on(self, schema: Schema, unit: Unit) -> Question:
+        """The question; the target has two declared values."""
+        found = self._classes(schema)
+        if found is None:
+            raise WrongType(
+                column=self.target, found=schema[self.target].kind,
+                wanted="a flag, or a category with two declared values",
+                hint='category(["no", "yes"]) lists them',
+            )  # fmt: skip
+        return self._asked(schema, unit, {"classes": found[0]}, found[1])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinearModel(ModelStatistic):
+    """Linear regression of a number within its declared bounds, by Huber's loss."""
+
+    kind: ClassVar[str] = "linear"
+    threshold: float = 0.5
+
+    def __post_init__(self) -> None:
+        ModelStatistic.__post_init__(self)
+        settle(self, threshold=positive("threshold", self.threshold))
+
+    def loss(self, question: Question) -> SmoothLoss:
+        return Huber(threshold=self.threshold)
+
+    def on(self, schema: Schema, unit: Unit) -> Question:
+        """The question; the target is a number with two different bounds."""
+        outcome = self._outcome(schema)
+        return self._asked(schema, unit, {"outcome": outcome}, {"measured": (self.target,)})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdditiveModel(ModelStatistic):
+    """One shape a column, over even bins of its declared range: of a logit for two classes, else of a number."""
+
+    kind: ClassVar[str] = "additive"
+    coding: ClassVar[str] = "binned"
+    bins: int = BINS
+    smooth: float = SMOOTH
+    threshold: float = 0.5
+
+    def __post_init__(self) -> None:
+        ModelStatistic.__post_init__(self)
+        settle(
+            self, bins=whole("bins", self.bins), smooth=non_negative("smooth", self.smooth),
+            threshold=positive("threshold", self.threshold),
+        )  # fmt: skip
+        if self.bins > MOST_BINS:
+            raise InvalidParameter(parameter="bins", value=self.bins, must=f"be at most {MOST_BINS}")
+
+    def loss(self, question: Question) -> SmoothLoss:
+        return Logistic() if "classes" in question.details else Huber(threshold=self.threshold)
+
+    def _features(self, inputs: InputColumns) -> tuple[str, ...]:
+        return (*bin_names(inputs, self.bins), CONSTANT)
+
+    def on(self, schema: Schema, unit: Unit) -> Question:
+        """The question; the target is a flag, a category with two values, or a number with bounds."""
+        found = self._classes(schema)
+        if found is not None:
+            return self._asked(schema, unit, {"classes": found[0]}, found[1])
+        return self._asked(schema, unit, {"outcome": self._outcome(schema)}, {"measured": (self.target,)})
+
+
+def bin_sizes(inputs: InputColumns, bins: int) -> tuple[int, ...]:
+    """How many bins each column has, the last for missing values."""
+    return tuple(
+        1 + (len(c.values or ()) if isinstance(c, Category) else min(bins, c.width + 1))
+        for c in inputs.columns
+    )
+
+
+def bin_names(inputs: InputColumns, bins: int) -> tuple[str, ...]:
+    """A name for each bin."""
+    out: list[str] = []
+    for name, column, size in zip(inputs.names, inputs.columns, bin_sizes(inputs, bins), strict=True):
+        if isinstance(column, Category):
+            own = [f"{name} = {v}" for v in column.values or ()]
+        else:
+            firsts = [-(-k * (column.width + 1) // (size - 1)) for k in range(size)]
+            own = [
+                f"{name} {column.label(column.lowest + a)}"
+                if b - a == 1
+                else f"{name} {column.label(column.lowest + a)} to {column.label(column.lowest + b - 1)}"
+                for a, b in pairwise(firsts)
+            ]
+        out += [*own, f"{name} {OTHER}"]
+    return tuple(out)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PerturbedFit(FunctionFit):
+    """One released minimiser of a perturbed objective, and the model that it is."""
+
+    noise: ObjectivePerturbation
+    inputs: InputColumns
+    target: str
+    coding: str
+    loss: SmoothLoss
+    classes: tuple[Any, ...] = ()
+    bounds: tuple[float, float] | None = None
+    width: int = 1
+    bins: int = BINS
+    smooth: float = 0.0
+
+    @property
+    def mechanism(self) -> Any:
+        return self.noise
+
+    @property
+    def theorems(self) -> tuple[str, ...]:
+        return self.noise.theorems
+
+    @property
+    def spacing(self) -> Fraction:
+        return self.noise.spacing
+
+    @property
+    def moves(self) -> dict[str, str]:
+        return {"gradient_l2": str(Fraction(self.noise.gradient)), "rows": str(self.noise.rows)}
+
+    @property
+    def height(self) -> float:
+        """What a row has in each place."""
+        return 1 / math.sqrt(len(self.inputs.names) + 1)
+
+    def integers(self, rows: TrainingRows) -> Any:
+        """The coded rows and their targets. PRIVATE: to be given to the mechanism only."""
+        given = rows.rows[self.target]
+        known = np.isfinite(given)
+        target = np.where(given == 1, 1.0, -1.0) if self.classes else given * (2.0 / self.width) - 1.0
+        if self.coding == "binned":
+            return self._codes({n: rows.rows[n] for n in self.inputs.names})[known], target[known]
+        table = self._linear(self.inputs.of_rows(rows.rows))
+        # A gap moves a linear model by nothing.
+        return np.where(np.isfinite(table), table, 0.0)[known], target[known]
+
+    def noisy(self, true: Any, source: Source | None) -> npt.NDArray[Any]:
+        coded, target = true
+        design: ModelRows
+        smooth = None
+        if self.coding == "binned":
+            design = BinnedDesign(codes=coded, bins=self.noise.dimension, height=self.height, radius=LONGEST)
+            smooth = self._roughness() if self.smooth else None
+        else:
+            design = DenseDesign(table=coded, radius=LONGEST)
+        head = perturbed_head(self.loss, design, target, self.noise, smooth)
+        return np.asarray(self.noise.release(head, source=source).values)
+
+    def _linear(self, coordinates: Floats) -> Floats:
+        return np.hstack([coordinates, np.ones((len(coordinates), 1))]) * self.height
+
+    def _codes(self, steps: dict[str, Floats]) -> npt.NDArray[np.int64]:
+        """Places of bins, from steps above the lowest value and places of categories; gaps lie in the last bin."""
+        parts, at = [], 0
+        for name, column, size in zip(
+            self.inputs.names, self.inputs.columns, bin_sizes(self.inputs, self.bins), strict=True
+        ):
+            given = steps[name]
+            known = np.isfinite(given)
+            whole_steps = np.where(known, given, 0).astype(np.int64)
+            if isinstance(column, Category):
+                place = np.clip(whole_steps, 0, size - 2)
+            else:
+                place = np.clip(whole_steps, 0, column.width) * (size - 1) // (column.width + 1)
+            parts.append(np.where(known, place, size - 1) + at)
+            at += size
+        count = len(parts[0])
+        return np.column_stack([*parts, np.full(count, at, dtype=np.int64)])
+
+    def _roughness(self) -> Floats:
+        """Squared differences of neighbouring bins of numbers, in ridges."""
+        total, at = np.zeros((self.noise.dimension, self.noise.dimension)), 0
+        weight = self.smooth * self.noise.ridge
+        for column, size in zip(self.inputs.columns, bin_sizes(self.inputs, self.bins), strict=True):
+            if not isinstance(column, Category):
+                for k in range(at, at + size - 2):
+                    total[k : k + 2, k : k + 2] += weight * np.array([[1.0, -1.0], [-1.0, 1.0]])
+            at += size
+        return total
+
+    def _coded(self, coordinates: Floats) -> Floats:
+        """Public points as rows of the model."""
+        if self.coding == "linear":
+            return self._linear(coordinates)
+        steps, at = {}, 0
+        for name, column in zip(self.inputs.names, self.inputs.columns, strict=True):
+            if isinstance(column, Category):
+                count = len(column.values or ())
+                steps[name] = coordinates[:, at : at + count].argmax(axis=1).astype(np.float64)
+                at += count
+            else:
+                steps[name] = np.rint((coordinates[:, at] + 1) / 2 * column.width)
+                at += 1
+        codes = self._codes(steps)
+        table = np.zeros((len(codes), self.noise.dimension))
+        for j in range(codes.shape[1]):
+            table[np.arange(len(codes)), codes[:, j]] = self.height
+        return table
+
+    def values(self, numbers: Floats, coordinates: Floats) -> Floats:
+        return np.asarray(self._coded(coordinates) @ numbers)[:, None]
+
+    def terms(self, numbers: Floats) -> Floats:
+        """What each place adds: to the logit, or to the outcome in its unit; the constant has the middle in it."""
+        out = np.asarray(numbers) * self.height * self.unit
+        if self.bounds is not None:
+            out[-1] += (self.bounds[0] + self.bounds[1]) / 2
+        return out
+
+    @property
+    def term_std(self) -> float:
+        """The standard deviation of the covering noise in one term."""
+        return float(self.noise.output.noise_std) * self.height * self.unit
+
+    def stds(self, coordinates: Floats) -> Floats:
+        table = self._coded(coordinates)
+        return np.asarray(float(self.noise.output.noise_std) * np.sqrt((table**2).sum(axis=1)) * self.unit)
+
+    @property
+    def unit(self) -> float:
+        return 1.0 if self.bounds is None else (self.bounds[1] - self.bounds[0]) / 2
+
+    def shown(self, values: Floats) -> Floats:
+        if self.bounds is None:
+            return values
+        low, high = self.bounds
+        return np.asarray(np.clip(low / 2 + high / 2 + self.unit * values, low, high))
+
+    @property
+    def widest(self) -> float:
+        return float(self.noise.output.noise_std) * self.unit
+
+    @property
+    def scale(self) -> float | None:
+        return None
+
+    @property
+    def about(self) -> str:
+        return (
+            "the minimiser of the objective with its random term; how far that term moves it depends on the data "
+            f"(its noise_std is {self.noise.noise_std:.3g} for a ridge of {self.noise.ridge:.3g})"
+        )
+
+    @property
+    def words(self) -> dict[str, Any]:
+        return {
+            "loss": self.loss.name, "coding": self.coding, "bins": self.bins, "smooth": self.smooth,
+            "noise": self.noise.noise_distribution,
+        }  # fmt: skip
+
+
+def perturbed_fit(question: Question, epsilon: Fraction, delta: Fraction) -> PerturbedFit:
+    """The fit of a model at this price; every number of it is public."""
+    statistic = question.statistic
+    assert isinstance(statistic, ModelStatistic)
+    inputs: InputColumns = question.details["inputs"]
+    base, group = base_unit(question.unit)
+    rows = row_limit(question.unit) * group * (2 if base.neighbours is Neighbours.REPLACE_ONE else 1)
+    loss, binned = statistic.loss(question), statistic.coding == "binned"
+    bins = statistic.bins if isinstance(statistic, AdditiveModel) else BINS
+    dimension = (sum(bin_sizes(inputs, bins)) if binned else inputs.coordinates) + 1
+    logistic = isinstance(loss, Logistic)
+    noise = ObjectivePerturbation.for_target(
+        epsilon=epsilon, delta=delta, dimension=dimension, gradient=loss.lipschitz * LONGEST,
+        second=(1.0 if logistic else loss.curvature) * LONGEST**2, rows=rows,
+        loss="logistic" if logistic else "bounded", ridge=statistic.ridge,
+    )  # fmt: skip
+    outcome = question.details.get("outcome")
+    return PerturbedFit(
+        noise=noise, inputs=inputs, target=statistic.target, coding=statistic.coding, loss=loss,
+        classes=tuple(question.details.get("classes", ())), bounds=None if outcome is None else ends(outcome),
+        width=1 if outcome is None else outcome.width, bins=bins,
+        smooth=statistic.smooth if isinstance(statistic, AdditiveModel) else 0.0,
+    )  # fmt: skip
+
+
+def logistic_regression(
+    columns: Any, target: str, *, ridge: float | None = None, where: str | Expression | None = None
+) -> LogisticModel:
+    """Logistic regression of a flag or a two-valued category: `logistic_regression(["age", "sex"], "employed")`.
+
+    Released by its terms; a price with epsilon and delta. The ridge that is left out follows from the price.
+    """
+    return LogisticModel(columns=by_columns(columns), target=target, ridge=ridge, where=filter_of(where))
+
+
+def linear_regression(
+    columns: Any, target: str, *, threshold: float = 0.5, ridge: float | None = None,
+    where: str | Expression | None = None,
+) -> LinearModel:  # fmt: skip
+    """Linear regression of a number within its bounds: `linear_regression(["age", "sex"], "income")`.
+
+    Huber's loss with this threshold, for outcomes scaled to [-1, 1].
+    """
+    return LinearModel(
+        columns=by_columns(columns), target=target, threshold=threshold, ridge=ridge, where=filter_of(where)
+    )
+
+
+def additive_model(
+    columns: Any, target: str, *, bins: int = BINS, smooth: float = SMOOTH, threshold: float = 0.5,
+    ridge: float | None = None, where: str | Expression | None = None,
+) -> AdditiveModel:  # fmt: skip
+    """One shape a column: `additive_model(["age", "sex"], "employed", bins=12)`; released by its bins.
+
+    Numbers have `bins` even bins of their declared range; `smooth` weighs squared differences of neighbouring ones.
+    """
+    return AdditiveModel(
+        columns=by_columns(columns), target=target, bins=bins, smooth=smooth, threshold=threshold, ridge=ridge,
+        where=filter_of(where),
+    )  # fmt: skip

@@ -1,0 +1,281 @@
+"""Declared columns of a model: bounds, categories and bins, which are public; nothing of them is read from rows.
+
+A row becomes one bin of each column (additive models), or numbers in [-1, 1] and one place of each category (linear
+ones); a constant is added, and everything is scaled so that no row is longer than 1. A value that is missing, no
+number, or not declared lies in the column's last bin, "(other)", and moves a linear model by nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.errors import EmptyComposition, InvalidParameter
+from tacit.exact.arrays import Floats
+from tacit.exact.checks import is_number, members, settle, whole
+from tacit.functions.machines.features import PublicBox
+
+BINS = 24
+OTHER = "(other)"
+LONGEST = 1 + 2.0**-40
+"""No row is longer in floats: each of its entries is 1/sqrt(columns + 1), rounded once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumberColumn:
+    """A number within declared bounds, in `bins` even bins or between declared inner edges; values outside are moved.
+
+    A bin holds its lower end.
+    """
+
+    low: float
+    high: float
+    bins: int = BINS
+    edges: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        ok = all(is_number(v) and math.isfinite(v) for v in (self.low, self.high)) and self.low < self.high
+        if not ok:
+            raise InvalidParameter(
+                parameter="columns", value=(self.low, self.high), must="have two finite bounds, low below high",
+                hint="bounds are never read from the data",
+            )  # fmt: skip
+        settle(self, low=float(self.low), high=float(self.high), bins=whole("bins", self.bins))
+        if self.edges is not None:
+            given = tuple(float(v) for v in members("edges", self.edges))
+            inside = all(self.low < v <= self.high for v in given)
+            if not inside or list(given) != sorted(set(given)) or not given:
+                raise InvalidParameter(
+                    parameter="edges", value=given, must="rise, above low and at most high"
+                )
+            settle(self, edges=given, bins=len(given) + 1)
+
+    @property
+    def cuts(self) -> Floats:
+        """The inner edges."""
+        if self.edges is not None:
+            return np.array(self.edges)
+        return self.low + (self.high - self.low) * np.arange(1, self.bins) / self.bins
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """A name for each bin."""
+        ends = [self.low, *self.cuts.tolist(), self.high]
+        return (*(f"{a:.6g} to {b:.6g}" for a, b in pairwise(ends)), OTHER)
+
+    def places(self, values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        """The bin of each value."""
+        numbers = _numbers(values)
+        known = np.isfinite(numbers)
+        inside = np.clip(np.where(known, numbers, self.low), self.low, self.high)
+        found = np.searchsorted(self.cuts, inside, side="right")
+        return np.where(known, found, self.bins).astype(np.int64)
+
+    def numbers(self, values: npt.NDArray[Any]) -> Floats:
+        """Each value in [-1, 1], 0 where there is none."""
+        numbers = _numbers(values)
+        known = np.isfinite(numbers)
+        inside = np.clip(np.where(known, numbers, self.low), self.low, self.high)
+        middle, half = self.low / 2 + self.high / 2, self.high / 2 - self.low / 2
+        return np.asarray(np.where(known, np.clip((inside - middle) / half, -1.0, 1.0), 0.0))[:, None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CategoryColumn:
+    """A column with declared values."""
+
+    values: tuple[Any, ...]
+
+    def __post_init__(self) -> None:
+        given = tuple(members("values", self.values))
+        if not given or len(set(given)) != len(given):
+            raise InvalidParameter(
+                parameter="columns", value=len(given), must="list at least one category, each once"
+            )
+        settle(self, values=given)
+
+    @property
+    def bins(self) -> int:
+        """How many values are declared."""
+        return len(self.values)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """A name for each bin."""
+        return (*(str(v) for v in self.values), OTHER)
+
+    def places(self, values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        """The place of each value in the list."""
+        known = {v: i for i, v in enumerate(self.values)}
+        out = np.full(len(values), len(self.values), dtype=np.int64)
+        if values.dtype.kind in "iufbUS":
+            for value, place in known.items():
+                if isinstance(value, str) == (values.dtype.kind in "US"):
+                    out[values == value] = place
+            return out
+        for i, value in enumerate(values):
+            try:
+                out[i] = known.get(value, len(self.values))
+            except Exception:  # what cannot be looked up is no category
+                continue
+        return out
+
+    def numbers(self, values: npt.NDArray[Any]) -> Floats:
+        """One place for each category."""
+        return np.asarray(self.places(values)[:, None] == np.arange(self.bins)[None, :], dtype=np.float64)
+
+
+Column = NumberColumn | CategoryColumn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeclaredColumns:
+    """The columns of a model, in order, with a constant."""
+
+    names: tuple[str, ...]
+    columns: tuple[Column, ...]
+
+    @classmethod
+    def of(cls, declared: Any, *, bins: int = BINS, count: int | None = None) -> DeclaredColumns:
+        """From {"age": (17, 90), "sex": ["F", "M"]}, from such a list, or from one PublicBox for all columns."""
+        if declared is None:
+            raise InvalidParameter(
+                parameter="columns", value=None, must="be declared: bounds of numbers, values of categories",
+                hint='columns={"age": (17, 90), "sex": ["F", "M"]}; nothing is read from the rows',
+            )  # fmt: skip
+        if isinstance(declared, DeclaredColumns):
+            return declared
+        if isinstance(declared, PublicBox):
+            size = 1 if count is None else count
+            low, high = declared.corners(size)
+            declared = [
+                NumberColumn(low=float(a), high=float(b), bins=bins) for a, b in zip(low, high, strict=True)
+            ]
+        if isinstance(declared, Mapping):
+            names, given = tuple(str(n) for n in declared), list(declared.values())
+        else:
+            given = list(members("columns", declared))
+            names = tuple(f"x{j}" for j in range(len(given)))
+        if not given:
+            raise EmptyComposition(what="the list of columns", hint='columns={"age": (17, 90)}')
+        return cls(names=names, columns=tuple(_column(g, bins) for g in given))
+
+    @property
+    def height(self) -> float:
+        """What a row has in each of its bins: one over the root of the number of columns and the constant."""
+        return 1 / math.sqrt(len(self.columns) + 1)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Bins of each column, the last for other values."""
+        return tuple(c.bins + 1 for c in self.columns)
+
+    @property
+    def starts(self) -> tuple[int, ...]:
+        """Where the bins of each column begin; the constant comes last."""
+        return tuple(int(v) for v in np.cumsum([0, *self.sizes]))
+
+    @property
+    def dimension(self) -> int:
+        """All bins and the constant."""
+        return sum(self.sizes) + 1
+
+    @property
+    def linear_names(self) -> tuple[str, ...]:
+        """A name for each number of the linear coding, the constant left out."""
+        out: list[str] = []
+        for name, column in zip(self.names, self.columns, strict=True):
+            out += [name] if isinstance(column, NumberColumn) else [f"{name} = {v}" for v in column.values]
+        return tuple(out)
+
+    def table(self, X: Any) -> list[npt.NDArray[Any]]:
+        """One array for each column, of a frame with these names or an array with so many columns."""
+        if (
+            hasattr(X, "columns")
+            and hasattr(X, "__getitem__")
+            and all(n in list(X.columns) for n in self.names)
+        ):
+            return [_plain(X[n]) for n in self.names]
+        array = np.asarray(X) if not hasattr(X, "to_numpy") else np.asarray(X.to_numpy())
+        if array.ndim != 2 or array.shape[1] != len(self.columns):
+            raise InvalidParameter(
+                parameter="X", value=f"an array of shape {array.shape}",
+                must=f"have one column for each of the {len(self.columns)} declared ones",
+            )  # fmt: skip
+        return [array[:, j] for j in range(array.shape[1])]
+
+    def codes(self, X: Any) -> npt.NDArray[np.int64]:
+        """The bins of each row, counted over all columns, and the constant's place."""
+        table = self.table(X)
+        parts = [c.places(v) + s for c, v, s in zip(self.columns, table, self.starts, strict=False)]
+        last = np.full(len(table[0]), self.dimension - 1, dtype=np.int64)
+        return np.column_stack([*parts, last])
+
+    def linear(self, X: Any) -> Floats:
+        """Numbers in [-1, 1], categories by places, and the constant; no row is longer than 1."""
+        table = self.table(X)
+        parts = [c.numbers(v) for c, v in zip(self.columns, table, strict=True)]
+        return np.hstack([*parts, np.ones((len(table[0]), 1))]) * self.height
+
+    def roughness(self, weight: float) -> Floats:
+        """weight times the sum of squared differences of neighbouring bins of numbers, as a matrix."""
+        total = np.zeros((self.dimension, self.dimension))
+        for column, start in zip(self.columns, self.starts, strict=False):
+            if isinstance(column, NumberColumn):
+                for k in range(start, start + column.bins - 1):
+                    total[k, k] += weight
+                    total[k + 1, k + 1] += weight
+                    total[k, k + 1] -= weight
+                    total[k + 1, k] -= weight
+        return total
+
+    @property
+    def words(self) -> list[dict[str, Any]]:
+        """The columns in plain values."""
+        out: list[dict[str, Any]] = []
+        for name, column in zip(self.names, self.columns, strict=True):
+            if isinstance(column, NumberColumn):
+                out.append(
+                    {"name": name, "low": column.low, "high": column.high, "edges": column.cuts.tolist()}
+                )
+            else:
+                out.append({"name": name, "values": [str(v) for v in column.values]})
+        return out
+
+
+def _column(given: Any, bins: int) -> Column:
+    if isinstance(given, NumberColumn | CategoryColumn):
+        return given
+    if isinstance(given, tuple) and len(given) in (2, 3) and all(is_number(v) for v in given[:2]):
+        if len(given) == 3 and not is_number(given[2]):
+            return NumberColumn(low=given[0], high=given[1], edges=tuple(given[2]))
+        return NumberColumn(low=given[0], high=given[1], bins=bins if len(given) == 2 else given[2])
+    if isinstance(given, list | Sequence) and not isinstance(given, str | tuple):
+        return CategoryColumn(values=tuple(given))
+    raise InvalidParameter(
+        parameter="columns", value=type(given).__name__, must="be (low, high), (low, high, bins) or a list of values",
+        hint='columns={"age": (17, 90), "sex": ["F", "M"]}',
+    )  # fmt: skip
+
+
+def _plain(values: Any) -> npt.NDArray[Any]:
+    return np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)
+
+
+def _numbers(values: npt.NDArray[Any]) -> Floats:
+    """Floats, NaN for what is no number: value by value, so that no odd row decides about the others."""
+    if values.dtype.kind in "fiub":
+        return values.astype(np.float64)
+    out = np.full(len(values), np.nan)
+    for i, value in enumerate(values):
+        try:
+            out[i] = float(value)
+        except Exception:  # whatever one value raises, it is no number
+            continue
+    return out

@@ -1,0 +1,61 @@
+"""Smooth convex losses of models for objective perturbation, beside those of machines."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from tacit.exact.arrays import Floats
+from tacit.exact.checks import positive, settle
+from tacit.functions.machines.solvers import SmoothLoss
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClippedPoisson(SmoothLoss):
+    """min(e^t, most) - y as the slope: Poisson's loss e^t - y t, linear where the rate would exceed `most`.
+
+    Counts y lie in [0, most]. M = most, curvature most.
+    """
+
+    name: ClassVar[str] = "poisson"
+    most: float = 10.0
+
+    def __post_init__(self) -> None:
+        settle(self, most=positive("most", self.most))
+
+    @property
+    def lipschitz(self) -> float:
+        return self.most
+
+    @property
+    def curvature(self) -> float:
+        return self.most
+
+    @property
+    def at_zero(self) -> float:
+        return 1.0
+
+    @property
+    def highest(self) -> float:
+        """Counts are at most this."""
+        return self.most
+
+    @property
+    def lowest(self) -> float:
+        """And at least this."""
+        return 0.0
+
+    def values(self, machine: Floats, target: Floats) -> Floats:
+        top = math.log(self.most)
+        inside = np.minimum(machine, top)
+        return np.asarray(np.exp(inside) + self.most * np.maximum(machine - top, 0.0) - target * machine)
+
+    def slopes(self, machine: Floats, target: Floats) -> Floats:
+        return np.asarray(np.minimum(np.exp(np.minimum(machine, math.log(self.most))), self.most) - target)
+
+    def bends(self, machine: Floats, target: Floats) -> Floats:
+        top = math.log(self.most)
+        return np.asarray(np.where(machine <= top, np.exp(np.minimum(machine, top)), 0.0))

@@ -1,0 +1,271 @@
+"""Certified minima of perturbed objectives: sum of smooth convex losses, a ridge, and a random linear term.
+
+    J(w) = sum_i loss(w . x_i, y_i) + (ridge/2)|w|^2 + w'Pw/2 + b . w
+
+Rows are dense vectors, or one bin of each of several columns. Newton's method is not trusted: `certified` bounds the
+length of the exact gradient at the floats that are released, every rounding counted against us. P is public.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.exact.arrays import Floats
+from tacit.functions.machines.solvers import UNIT, SmoothLoss
+
+BLOCK = 4096
+"""Rows that are added up together: sums of blocks are off by (BLOCK + blocks) units."""
+SAFE = 1 + 1e-9
+NEWTON_STEPS = 200
+
+
+class ModelRows(ABC):
+    """Rows as floats, which are taken as exact: their lengths are at most `radius`."""
+
+    rows: int
+    dimension: int
+    radius: float
+
+    @abstractmethod
+    def machine(self, weights: Floats) -> Floats:
+        """w . x at each row."""
+
+    @abstractmethod
+    def machine_error(self, weights: Floats) -> float:
+        """How far `machine` may be from the exact value at any row."""
+
+    @abstractmethod
+    def pull(self, coefficients: Floats) -> Floats:
+        """sum_i c_i x_i, added up in blocks."""
+
+    @abstractmethod
+    def exact_pull(self, coefficients: Floats) -> Floats:
+        """The same with each product rounded once and their sums rounded once: slow."""
+
+    @abstractmethod
+    def gram(self, weights: Floats) -> Floats:
+        """X' diag(weights) X."""
+
+    def pull_error(self, total: float, *, exact: bool) -> float:
+        """The length of the error of `pull` where the sizes of the coefficients add up to at most `total`."""
+        units = 4.0 if exact else BLOCK + self.rows / BLOCK + 6.0
+        return SAFE * total * 2 * units * UNIT * self.radius
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DenseDesign(ModelRows):
+    """Rows as a dense array."""
+
+    table: Floats
+    radius: float
+
+    @property
+    def rows(self) -> int:  # type: ignore[override]
+        """How many there are."""
+        return int(self.table.shape[0])
+
+    @property
+    def dimension(self) -> int:  # type: ignore[override]
+        """How many weights there are."""
+        return int(self.table.shape[1])
+
+    def machine(self, weights: Floats) -> Floats:
+        return np.asarray(self.table @ weights)
+
+    def machine_error(self, weights: Floats) -> float:
+        return SAFE * 2 * (self.dimension + 4) * UNIT * self.radius * _length(weights)
+
+    def pull(self, coefficients: Floats) -> Floats:
+        starts = range(0, self.rows, BLOCK)
+        parts = [self.table[i : i + BLOCK].T @ coefficients[i : i + BLOCK] for i in starts]
+        return np.asarray(np.sum(parts, axis=0)) if parts else np.zeros(self.dimension)
+
+    def exact_pull(self, coefficients: Floats) -> Floats:
+        return np.array(
+            [math.fsum((self.table[:, j] * coefficients).tolist()) for j in range(self.dimension)]
+        )
+
+    def gram(self, weights: Floats) -> Floats:
+        total = np.zeros((self.dimension, self.dimension))
+        for i in range(0, self.rows, BLOCK):
+            block = self.table[i : i + BLOCK]
+            total += block.T @ (block * weights[i : i + BLOCK, None])
+        return total
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BinnedDesign(ModelRows):
+    """One bin of each column, `height` where a row lies in it and 0 elsewhere, and a constant where there is one.
+
+    `codes` has a row for each row and a column for each column, places counted over all bins. A row has `columns`
+    entries of this height: its length is at most radius.
+    """
+
+    codes: npt.NDArray[np.int64]
+    bins: int
+    height: float
+    radius: float
+
+    @property
+    def rows(self) -> int:  # type: ignore[override]
+        """How many there are."""
+        return int(self.codes.shape[0])
+
+    @property
+    def dimension(self) -> int:  # type: ignore[override]
+        """How many weights there are."""
+        return self.bins
+
+    def machine(self, weights: Floats) -> Floats:
+        scaled = weights * self.height
+        total = np.zeros(self.rows)
+        for j in range(self.codes.shape[1]):
+            total += scaled[self.codes[:, j]]
+        return total
+
+    def machine_error(self, weights: Floats) -> float:
+        return SAFE * 2 * float(self.codes.shape[1] + 4) * UNIT * self.radius * _length(weights)
+
+    def pull(self, coefficients: Floats) -> Floats:
+        total = np.zeros(self.bins)
+        for i in range(0, self.rows, BLOCK):
+            block, values = self.codes[i : i + BLOCK], coefficients[i : i + BLOCK]
+            inner = np.zeros(self.bins)
+            for j in range(block.shape[1]):
+                inner += np.bincount(block[:, j], weights=values, minlength=self.bins)
+            total += inner
+        return total * self.height
+
+    def exact_pull(self, coefficients: Floats) -> Floats:
+        total = np.zeros(self.bins)
+        for j in range(self.codes.shape[1]):
+            order = np.argsort(self.codes[:, j], kind="stable")
+            places, values = self.codes[order, j], coefficients[order]
+            starts = [i for i in range(len(places)) if not i or places[i] != places[i - 1]]
+            ends = [*starts[1:], len(places)]
+            for a, z in zip(starts, ends, strict=True):
+                total[places[a]] += math.fsum(values[a:z].tolist())
+        return total * self.height
+
+    def gram(self, weights: Floats) -> Floats:
+        """Every pair of columns counts its pairs of bins."""
+        total, columns = np.zeros((self.bins, self.bins)), self.codes.shape[1]
+        lows = self.codes.min(axis=0, initial=self.bins) if self.rows else np.zeros(columns, dtype=np.int64)
+        highs = self.codes.max(axis=0, initial=0) + 1 if self.rows else lows
+        square = weights * self.height**2
+        for j in range(columns):
+            one = self.codes[:, j] - lows[j]
+            for k in range(j + 1):
+                width = int(highs[k] - lows[k])
+                place = one * width + (self.codes[:, k] - lows[k])
+                size = int(highs[j] - lows[j]) * width
+                block = np.bincount(place, weights=square, minlength=size).reshape(-1, width)
+                total[lows[j] : highs[j], lows[k] : highs[k]] += block
+        return _full(total)
+
+
+def _full(lower: Floats) -> Floats:
+    """A symmetric matrix from blocks on and below the diagonal."""
+    below = np.tril(lower, -1)
+    return np.asarray(np.diag(np.diag(lower)) + below + below.T)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PerturbedObjective:
+    """What is minimised; `smooth` is a public symmetric matrix with no negative eigenvalue, or None."""
+
+    loss: SmoothLoss
+    design: ModelRows
+    target: Floats
+    ridge: float
+    term: Floats
+    smooth: Floats | None = None
+
+    def _quadratic(self, weights: Floats) -> Floats:
+        own = self.ridge * weights
+        return own if self.smooth is None else np.asarray(own + self.smooth @ weights)
+
+    def value(self, weights: Floats) -> float:
+        """J(w) in plain floats: for the solver's steps only."""
+        losses = self.loss.values(self.design.machine(weights), self.target)
+        return float(losses.sum() + weights @ self._quadratic(weights) / 2 + self.term @ weights)
+
+    def gradient(self, weights: Floats, *, exact: bool = False) -> tuple[Floats, float]:
+        """The gradient in floats, and a bound on the length of its error."""
+        design, loss = self.design, self.loss
+        slopes = loss.slopes(design.machine(weights), self.target)
+        pulled = (design.exact_pull if exact else design.pull)(slopes)
+        found = pulled + self._quadratic(weights) + self.term
+        rows, size = float(design.rows), self.ridge
+        if self.smooth is not None:
+            size += float(np.linalg.norm(self.smooth))
+        # Slopes are off by the curvature times the machine's error, and by some units of their own size.
+        off = loss.curvature * design.machine_error(weights) + 16 * UNIT * loss.lipschitz
+        total = float(np.abs(slopes).sum()) * SAFE
+        error = design.pull_error(total, exact=exact) + off * design.radius * rows
+        error += (
+            2
+            * (design.dimension + 8)
+            * UNIT
+            * (size * _length(weights) + _length(self.term) + _length(pulled))
+        )
+        return np.asarray(found), SAFE * error
+
+    def certified(self, weights: Floats, *, exact: bool = False) -> float:
+        """An upper bound on the length of the exact gradient at these floats."""
+        found, error = self.gradient(weights, exact=exact)
+        return SAFE * (_length(found) + error)
+
+    def minimise(self, *, tolerance: float, spacing: float) -> tuple[Floats, float]:
+        """A point of the grid, and the certified length of its gradient, which may be above the tolerance."""
+        try:
+            with np.errstate(all="ignore"):
+                return self._newton(tolerance, spacing)
+        except (ArithmeticError, ValueError, np.linalg.LinAlgError):
+            return np.zeros(self.design.dimension), math.inf
+
+    def _newton(self, tolerance: float, spacing: float) -> tuple[Floats, float]:
+        from scipy.linalg import cho_factor, cho_solve
+
+        design, loss = self.design, self.loss
+        weights = np.zeros(design.dimension)
+        value, best = self.value(weights), (weights, math.inf)
+        factor = None
+        for step_number in range(NEWTON_STEPS):
+            gradient, error = self.gradient(weights)
+            length = _length(gradient)
+            if length <= tolerance / 4 or length <= 2 * error:
+                rounded = np.rint(weights / spacing) * spacing
+                reached = self.certified(rounded)
+                if reached > tolerance:
+                    reached = self.certified(rounded, exact=True)
+                if reached < best[1]:
+                    best = (rounded, reached)
+                if reached <= tolerance or step_number > NEWTON_STEPS // 2:
+                    return best
+            if factor is None or length > tolerance * 2.0**8 or step_number % 4 == 0:
+                hessian = design.gram(loss.bends(design.machine(weights), self.target))
+                if self.smooth is not None:
+                    hessian += self.smooth
+                hessian[np.diag_indices_from(hessian)] += self.ridge
+                factor = cho_factor(hessian)
+            step = cho_solve(factor, gradient)
+            slope, size = float(gradient @ step), 1.0
+            while size > 2.0**-60:
+                tried = weights - size * step
+                arrived = self.value(tried)
+                # Near the end floats cannot tell the values apart: then the full step is right.
+                if arrived <= value - 1e-4 * size * slope or slope <= 1e-12 * (1 + abs(value)):
+                    break
+                size /= 2
+            weights, value = tried, arrived
+        return best
+
+
+def _length(vector: Floats) -> float:
+    return float(np.linalg.norm(vector)) * SAFE

@@ -1,0 +1,199 @@
+"""What an additive model says, for people: a shape a column, a scorecard, a formula as JSON, pictures.
+
+All of it is post-processing of released weights. Each shape is moved to a mean of 0 over its declared bins, and the
+constant takes the rest. Bands are there where a noisy histogram was bought: they are for the random term's noise only,
+with the curvature of each bin estimated from its noisy count, and said to be approximate.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tacit.errors import InvalidParameter, UnknownName
+from tacit.exact.arrays import Floats
+from tacit.exact.checks import positive
+from tacit.functions.machines.columns import NumberColumn
+from tacit.functions.machines.perturbed import PerturbedRelease
+
+BAND = "approximate 95% band for the noise alone: curvature from noisy counts; sampling error is not in it"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ColumnShape:
+    """One column's part of the model: a value for each bin, the last for missing and undeclared values."""
+
+    name: str
+    labels: tuple[str, ...]
+    values: Floats
+    half: Floats | None
+    edges: tuple[float, ...] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Shapes:
+    """All shapes of a model with one head: value = constant + sum of shapes; a classifier's value is a logit."""
+
+    constant: float
+    shapes: tuple[ColumnShape, ...]
+    outcomes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        released: PerturbedRelease,
+        *,
+        outcomes: tuple[str, ...] = (),
+        unit: float = 1.0,
+        middle: float = 0.0,
+    ) -> Shapes:
+        """From what was released; models of more than two classes have one function each, and no single scorecard."""
+        if len(released.weights) != 1 or released.plan.coding != "binned":
+            raise InvalidParameter(
+                parameter="model", value=f"{len(released.weights)} functions", must="be one additive function",
+                hint="declare two classes",
+            )  # fmt: skip
+        columns = released.columns
+        scaled = released.weights[0] * columns.height * unit
+        stds = _stds(released)
+        constant, out = middle + float(scaled[-1]), []
+        for name, column, start, size in zip(
+            columns.names, columns.columns, columns.starts, columns.sizes, strict=False
+        ):
+            own = scaled[start : start + size]
+            mean = float(own[:-1].mean())
+            constant += mean
+            half = None if stds is None else 1.96 * stds[start : start + size] * columns.height * unit
+            edges = None
+            if isinstance(column, NumberColumn):
+                edges = (column.low, *column.cuts.tolist(), column.high)
+            out.append(
+                ColumnShape(name=name, labels=column.labels, values=own - mean, half=half, edges=edges)
+            )
+        return cls(constant=constant, shapes=tuple(out), outcomes=outcomes)
+
+    def __getitem__(self, name: str) -> ColumnShape:
+        for shape in self.shapes:
+            if shape.name == name:
+                return shape
+        raise UnknownName(what="column", name=str(name), known=[s.name for s in self.shapes])
+
+    def __iter__(self) -> Iterator[ColumnShape]:
+        return iter(self.shapes)
+
+    def scorecard(self, *, points: float = 20.0) -> list[dict[str, Any]]:
+        """A row for each bin: column, bin, points; `points` double the odds (for a regressor: its own unit)."""
+        scale = positive("points", points) / math.log(2) if self.outcomes else 1.0
+        rows = [{"column": "(constant)", "bin": "", "points": round(self.constant * scale, 1)}]
+        for shape in self.shapes:
+            rows += [
+                {"column": shape.name, "bin": label, "points": round(float(v) * scale, 1)}
+                for label, v in zip(shape.labels, shape.values, strict=True)
+            ]
+        return rows
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain JSON: a page evaluates constant + sum of values[bin]."""
+        return {
+            "format": "tacit additive model 1",
+            "outcomes": list(self.outcomes),
+            "link": "logit" if self.outcomes else "identity",
+            "constant": self.constant,
+            "columns": [
+                {
+                    "name": s.name,
+                    "edges": None if s.edges is None else list(s.edges),
+                    "bins": list(s.labels),
+                    "values": [float(v) for v in s.values],
+                    **({} if s.half is None else {"half_widths": [float(v) for v in s.half], "about": BAND}),
+                }
+                for s in self.shapes
+            ],
+        }
+
+    @property
+    def formula(self) -> str:
+        """The model as text, one line a bin."""
+        lines = [f"{'logit' if self.outcomes else 'value'} = {self.constant:+.4f}"]
+        for s in self.shapes:
+            lines += [
+                f"  {v:+.4f}  if {s.name} in {label}" for label, v in zip(s.labels, s.values, strict=True)
+            ]
+        return "\n".join(lines)
+
+    def svg(self, name: str, *, width: int = 480, height: int = 260) -> str:
+        """A picture of one shape: steps over a number's range, bars for categories, the band where there is one."""
+        shape = self[name]
+        left, top, base, right = 54, 26, height - 40, width - 12
+        half = np.zeros(len(shape.values)) if shape.half is None else shape.half
+        count = len(shape.values) - (1 if shape.edges is not None else 0)
+        drawn = (np.abs(shape.values) + half)[:count]
+        reach = max(float(drawn.max()), 1e-9)
+
+        def y(value: float) -> float:
+            return top + (base - top) * (1 - (value / reach + 1) / 2)
+
+        if shape.edges is not None:
+            low, high = shape.edges[0], shape.edges[-1]
+            ends = [left + (right - left) * (e - low) / (high - low) for e in shape.edges]
+        else:
+            ends = [left + (right - left) * k / count for k in range(count + 1)]
+        parts = [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" '
+            f'aria-label="{html.escape(name)}" font-family="sans-serif" font-size="11">',
+            f'<text x="{left}" y="16" font-size="13">{html.escape(name)}</text>',
+            f'<line x1="{left}" y1="{y(0):.1f}" x2="{right}" y2="{y(0):.1f}" stroke="#999"/>',
+        ]
+        for mark in (-reach, 0.0, reach):
+            parts.append(f'<text x="{left - 6}" y="{y(mark) + 4:.1f}" text-anchor="end">{mark:.2g}</text>')
+        for k in range(count):
+            a, b, v, h = ends[k], ends[k + 1], float(shape.values[k]), float(half[k])
+            if h:
+                parts.append(
+                    f'<rect x="{a:.1f}" y="{y(v + h):.1f}" width="{b - a:.1f}" height="{y(v - h) - y(v + h):.1f}" '
+                    'fill="#9bb8d9" fill-opacity="0.5"/>'
+                )
+            parts.append(f'<path d="M{a:.1f} {y(v):.1f}H{b:.1f}" stroke="#1f4e8c" stroke-width="2.5"/>')
+        names = (
+            [(ends[0], f"{shape.edges[0]:.6g}", "start"), (ends[-1], f"{shape.edges[-1]:.6g}", "end")]
+            if shape.edges is not None
+            else [((ends[k] + ends[k + 1]) / 2, shape.labels[k][:10], "middle") for k in range(count)]
+        )
+        every = max(1, len(names) // 8)
+        for k, (x, text, anchor) in enumerate(names):
+            if shape.edges is not None or k % every == 0:
+                parts.append(
+                    f'<text x="{x:.1f}" y="{base + 16}" text-anchor="{anchor}">{html.escape(text)}</text>'
+                )
+        unit = "log odds" if self.outcomes else "in the target's unit"
+        parts.append(f'<text x="{left}" y="{height - 8}" fill="#555">{unit}</text></svg>')
+        return "".join(parts)
+
+
+def _stds(released: PerturbedRelease) -> Floats | None:
+    """About sigma / curvature of each bin, the curvature from noisy counts: ridge + smoothness + count height^2 / 4.
+
+    None where no histogram was bought. A quarter is the largest second derivative of the logistic loss; smaller ones
+    make the band wider, so the mean chance of the model's own constant is used.
+    """
+    if released.counts is None:
+        return None
+    mechanism, plan = released.mechanism, released.plan
+    counts = np.maximum(released.counts, 0.0)
+    if plan.kind == "logistic":
+        chance = 1 / (
+            1 + math.exp(-float(np.clip(released.weights[0, -1] * released.columns.height, -30, 30)))
+        )
+        bend = max(chance * (1 - chance), 0.02)
+    else:
+        bend = 1.0
+    second = np.diag(counts * bend * released.columns.height**2 + mechanism.ridge)
+    if plan.smooth:
+        second = second + released.columns.roughness(plan.smooth * mechanism.ridge)
+    inverse = np.linalg.inv(second)
+    return np.asarray(mechanism.noise_std * np.sqrt((inverse**2).sum(axis=1)))

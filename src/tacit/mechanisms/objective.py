@@ -1,0 +1,266 @@
+"""Objective perturbation: a convex objective gets a random linear term, and its minimiser is released.
+
+    minimise  sum_i loss_i(w) + (ridge/2)|w|^2 + b . w,      b ~ N(0, noise_std^2 I)
+
+b is drawn exactly and rounded to a fine grid, the minimiser is certified to a gradient of at most `tolerance`, and a
+little Gaussian noise on the result covers both: the proof is about an ideal minimiser that nobody computes, and the
+noise makes what is computed as private as that (theorem `objective-exactness`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tacit.accounting.events import ComposedEvent, Event, GaussianEvent, ObjectivePerturbationEvent
+from tacit.errors import InvalidParameter, NotCertified
+from tacit.exact.arrays import Floats
+from tacit.exact.checks import positive, settle, whole
+from tacit.exact.rounding import Exact, down, up
+from tacit.guarantees import GaussianDP, Profile, gaussian_budget
+from tacit.mechanisms.base import Mechanism, Released, epsilon_parameter, on_grid, shown
+from tacit.mechanisms.gaussian import RoundedGaussian, delta_parameter
+from tacit.mechanisms.sensitivity import L2
+from tacit.noise.source import Source, default_source
+from tacit.pld import GaussianPair, ObjectivePair, Product
+from tacit.pld.pairs.objective import LOSSES
+
+__all__ = ["ObjectivePerturbation"]
+
+COVER = Fraction(1, 10_000)
+"""The share of mu^2 that goes to the noise on the minimiser."""
+TOLERANCE = 2.0**-17
+"""The certified gradient: what double precision reaches for tables of some million rows."""
+
+Minimise = Callable[[Floats, float], "tuple[Floats, float]"]
+"""(b, spacing) -> a minimiser on the grid of this spacing, and a proved upper bound on its gradient's length."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectivePerturbation(Mechanism):
+    """The minimiser of a convex objective with a random linear term, and Gaussian noise that covers its error.
+
+    `gradient` bounds the length of one row's gradient, `second` its second derivative in any direction (for
+    logistic loss radius^2), `rows` is how many rows are added or taken away between neighbours. Guarantee: the
+    composition of its two events. Theorems `objective-perturbation`, `objective-groups`, `objective-bounded`,
+    `objective-exactness`. Source: Chaudhuri, Monteleoni, Sarwate 2011; Kifer, Smith, Thakurta 2012.
+    """
+
+    row: ClassVar[tuple[str, ...]] = (
+        "gradient of one row", "minimiser of a convex objective with a Gaussian linear term",
+        "its own curve, Gaussian for large ε", "–",
+    )  # fmt: skip
+    example: ClassVar[Mapping[str, Any]] = {
+        "dimension": 2, "gradient": 1, "second": 1, "noise_std": 4, "ridge": 2, "rows": 2, "loss": "logistic",
+        "output_mu": 0.01, "tolerance": 1e-5,
+    }  # fmt: skip
+    target_example: ClassVar[Mapping[str, Any]] = {
+        "epsilon": 1, "delta": 1e-6, "dimension": 2, "gradient": 1, "second": 1, "rows": 2, "loss": "logistic",
+        "heads": 1, "ridge": 4, "tolerance": 1e-5,
+    }  # fmt: skip
+
+    dimension: int
+    gradient: float
+    second: float
+    noise_std: float
+    ridge: float
+    rows: int = 1
+    loss: str = "logistic"
+    output_mu: float
+    tolerance: float = TOLERANCE
+
+    def __post_init__(self) -> None:
+        settle(self, dimension=whole("dimension", self.dimension), rows=whole("rows", self.rows))
+        for name in ("gradient", "second", "noise_std", "ridge", "output_mu", "tolerance"):
+            settle(self, **{name: positive(name, getattr(self, name))})
+        _known_loss(self.loss)
+        if not 2.0**-40 <= self.tolerance <= 1.0:
+            raise InvalidParameter(
+                parameter="tolerance", value=self.tolerance, must="lie between 2^-40 and 1",
+                hint="a smaller gradient cannot be certified in double precision",
+            )  # fmt: skip
+        self._objective()
+
+    @classmethod
+    def for_target(
+        cls, *, epsilon: Exact, delta: Exact, dimension: int, gradient: float, second: float, rows: int = 1,
+        loss: str = "logistic", heads: int = 1, ridge: float | None = None, tolerance: float = TOLERANCE,
+    ) -> ObjectivePerturbation:  # fmt: skip
+        """The least noise whose curve has delta(epsilon) <= delta, for `heads` such minimisers of the same rows.
+
+        The ridge that is left out puts the start of the Gaussian part half way to epsilon.
+        """
+        target, limit, k = down(epsilon_parameter(epsilon)), delta_parameter(delta), whole("rows", rows)
+        heads = whole("heads", heads)
+        _known_loss(loss)
+        gradient, second = positive("gradient", gradient), positive("second", second)
+        steps, wanted = k * heads, None if ridge is None else positive("ridge", ridge)
+        if loss == "logistic":
+            most = gaussian_budget(epsilon=target, delta=limit).mu
+            room = target - most**2 / 2
+            if room <= 0:
+                raise _no_room(target)
+            own = second * 2 * steps / room if wanted is None else wanted
+        else:
+            own = second / math.expm1(target / (8 * steps)) if wanted is None else wanted
+            most = _largest(target - steps * math.log1p(second / own), limit / 2.0**steps)
+        own = float(f"{own:.6g}") if wanted is None else own
+        share = float(COVER)
+        output = float(f"{most * math.sqrt(share / heads) * (1 - 1e-3):.4g}")
+        for shrink in range(400):
+            mu = most * math.sqrt((1 - share) / heads) * (1 - 5e-5) * 0.997 ** max(0, shrink - 1)
+            found = cls(
+                dimension=dimension, gradient=gradient, second=second, noise_std=_digits(gradient * k / mu),
+                ridge=own, rows=k, loss=loss, output_mu=output, tolerance=tolerance,
+            )  # fmt: skip
+            if Product(pairs=[(p, heads) for p in found._pairs()]).delta(target).high <= limit:
+                return found
+        raise _no_room(target)
+
+    @property
+    def mu(self) -> float:
+        """That of one row: gradient / noise_std, rounded up."""
+        return up(Fraction(self.gradient) / Fraction(self.noise_std))
+
+    @property
+    def curvature(self) -> float:
+        """second / ridge, rounded up."""
+        return up(Fraction(self.second) / Fraction(self.ridge))
+
+    def _objective(self) -> ObjectivePerturbationEvent:
+        multiplier = down(Fraction(self.noise_std) / Fraction(self.gradient))
+        return ObjectivePerturbationEvent(
+            noise_multiplier=multiplier, curvature=self.curvature, rows=self.rows, loss=self.loss
+        )
+
+    def _pairs(self) -> tuple[ObjectivePair, GaussianPair]:
+        first, second = self._objective(), self.output.event
+        assert isinstance(second, GaussianEvent)
+        return first._pair(), GaussianPair(squared=second.squared)
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        return self._objective(), self.output.event
+
+    @property
+    def event(self) -> Event:
+        return ComposedEvent(events=self.events)
+
+    @property
+    def bound(self) -> Profile:
+        return Profile.product([(Profile.of_pair(pair), 1) for pair in self._pairs()])
+
+    @property
+    def exact_epsilon(self) -> None:
+        """It has none."""
+        return None
+
+    @property
+    def theorems(self) -> tuple[str, ...]:
+        own = ("objective-bounded",) if self.loss == "bounded" else ("objective-groups",) * (self.rows > 1)
+        return ("objective-perturbation", *own, "objective-exactness", "rounded-gaussian")
+
+    @property
+    def term_spacing(self) -> Fraction:
+        """The grid of b: its rounding moves the gradient by at most tolerance / 8."""
+        return _power(self.tolerance / (4 * math.sqrt(self.dimension)))
+
+    @property
+    def spacing(self) -> Fraction:
+        """The grid of the minimiser: rounding to it moves the gradient by little, or the certificate says so."""
+        return _power(float(self.reach) / (2.0**17 * math.sqrt(self.dimension)))
+
+    @property
+    def reach(self) -> Fraction:
+        """How far two certified minimisers of one ideal minimiser may be apart: 2 (tolerance + rounding) / ridge."""
+        # Half a step in each of d coordinates: sqrt(d)/2 steps, the root rounded up.
+        half = self.term_spacing / 2 * (math.isqrt(self.dimension - 1) + 1)
+        return 2 * (Fraction(self.tolerance) + half) / Fraction(self.ridge)
+
+    @property
+    def output(self) -> RoundedGaussian:
+        """The noise on the minimiser."""
+        std = up(self.reach / Fraction(self.output_mu))
+        return RoundedGaussian(
+            sensitivity=L2(self.reach), noise_std=std, dimension=self.dimension, spacing=self.spacing
+        )
+
+    @property
+    def term(self) -> RoundedGaussian:
+        """The law of the random linear term."""
+        return RoundedGaussian(
+            sensitivity=L2(Fraction(self.gradient)), noise_std=self.noise_std, dimension=self.dimension,
+            spacing=self.term_spacing,
+        )  # fmt: skip
+
+    def release(self, minimise: Minimise, *, source: Source | None = None) -> Released:
+        """Draws b, minimises, and adds the covering noise; where no certificate was reached, noise around 0.
+
+        `minimise` must be free of randomness of its own. What it raises must be nothing that a row decides.
+        """
+        source = source if source is not None else default_source()
+        drawn = self.term.release(np.zeros(self.dimension, dtype=np.int64), source=source).to_floats()
+        found, length = minimise(drawn, float(self.spacing))
+        good = (
+            found.shape == (self.dimension,) and length <= self.tolerance and bool(np.isfinite(found).all())
+        )
+        true = on_grid(found if good else np.zeros(self.dimension), spacing=self.spacing)
+        return self.output.release(true, source=source)
+
+    @property
+    def noise_distribution(self) -> dict[str, Any]:
+        return {
+            "distribution": "objective perturbation",
+            "noise_std": shown(Fraction(self.noise_std)),
+            "gradient": shown(Fraction(self.gradient)),
+            "ridge": shown(Fraction(self.ridge)),
+            "second_derivative": shown(Fraction(self.second)),
+            "rows": self.rows,
+            "loss": self.loss,
+            "tolerance": shown(Fraction(self.tolerance)),
+            "dimension": self.dimension,
+            "output": self.output.noise_distribution,
+            "exact": True,
+        }
+
+
+def _known_loss(loss: object) -> None:
+    if not isinstance(loss, str) or loss not in LOSSES:
+        raise InvalidParameter(parameter="loss", value=loss, must=f"be one of {', '.join(LOSSES)}")
+
+
+def _digits(value: float) -> float:
+    """Seven digits, rounded up: no last place of another machine's floats decides about a plan."""
+    return float(f"{value * (1 + 1e-6):.7g}")
+
+
+def _power(value: float) -> Fraction:
+    """The largest power of two not above."""
+    return Fraction(2) ** math.floor(math.log2(value))
+
+
+def _largest(epsilon: float, delta: float) -> float:
+    """The largest mu with delta_Gauss(epsilon; mu) <= delta."""
+    if epsilon <= 0 or delta < 1e-300:
+        raise _no_room(epsilon)
+    low, high = 0.0, 1.0
+    while GaussianDP(mu=high).delta(epsilon) <= delta:
+        low, high = high, 2 * high
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (middle, high) if GaussianDP(mu=middle).delta(epsilon) <= delta else (low, middle)
+    if low == 0:
+        raise _no_room(epsilon)
+    return low
+
+
+def _no_room(epsilon: float) -> NotCertified:
+    return NotCertified(
+        what="objective perturbation", reason=f"epsilon = {epsilon:g} leaves no room for these rows at this delta",
+        hint="a larger epsilon, fewer rows of one unit, or another mechanism",
+    )  # fmt: skip
