@@ -589,7 +589,12 @@ def test_a_forger_who_writes_everything_anew_meets_the_ledger_and_the_signature(
     place = tmp_path / "out"
     shutil.copytree(made / "signed", place)
     name, one = "values/by-state.csv", "certificates/by-state.json"
-    lines(name, cell("value", "7"))(place)
+
+    def shifted(rows: list[list[str]]) -> None:
+        for column in map(rows[0].index, ("value", "low", "high")):
+            rows[1][column] = str(int(rows[1][column]) + 1)
+
+    lines(name, shifted)(place)
     digest = sha256((place / name).read_bytes())
     edit(one, lambda c: c["values"].update(sha256=digest))(place)
     anew(place)

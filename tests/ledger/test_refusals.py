@@ -31,7 +31,7 @@ from tacit.guarantees import (
 )
 from tacit.ledger import Charge, Ledger, Limit, on_random_data, recount
 from tacit.ledger.budget import addable, in_currency, parts_of, parts_words, reading, share, smaller, zero
-from tacit.ledger.entries import protected_files, read_entry
+from tacit.ledger.entries import Entry, _readable, protected_files, read_entry, reserve_body
 from tacit.ledger.ledger import alone, standing_alone
 from tacit.ledger.on_random_data import standing_on_random_data
 
@@ -248,6 +248,8 @@ REQUESTS: dict[str, tuple[dict[str, Any], str]] = {
     "files that are a list": ({"files": ["a"]}, "declared set of files"),
     "files of nobody": ({"files": {"protected": []}}, "declared set of files"),
     "files of another kind": ({"files": {"protected": [["a"]], "secret": []}}, "declared set of files"),
+    "digests in a list": ({"known_as": ["d"]}, "tuple of digests"),
+    "a digest that is a number": ({"known_as": ("d", 1)}, "tuple of digests"),
     "an earlier digest that is no function": ({"earlier": "x"}, "be a function"),
     "an exact number of another float": ({"exact": {"epsilon": Fraction(1, 3)}}, "exact"),
 }  # fmt: skip
@@ -319,3 +321,24 @@ def test_an_entry_that_was_written_by_nobody_is_not_read(tmp_path: Path) -> None
         read_entry(sequence=found["share"]["sequence"], digest=sha256(loose), content=loose)[1]
         == "cannot be read"
     )
+
+
+@pytest.mark.parametrize(
+    ("earlier", "holds"),
+    [
+        ({"plan": "p", "request": "q"}, True),
+        ({"plan": "p", "request": "q", "told": []}, True),
+        ({"plan": "p"}, False),
+        ({"plan": "p", "request": "q", "x": 1}, False),
+    ],
+)
+def test_an_entry_that_rests_on_an_earlier_form_says_which(earlier: dict[str, Any], holds: bool) -> None:
+    """What was told then may stand there, and nothing else."""
+    body = {**reserve_body(ask("q", 0.25), ""), "state": "", "total": {}}
+    entry = Entry.new(sequence=2, previous="0" * 64, time="2026-01-01T00:00:00+00:00", kind="reserve", **body,
+                      earlier=earlier)  # fmt: skip
+    if holds:
+        _readable(entry)
+    else:
+        with pytest.raises(ValueError):
+            _readable(entry)

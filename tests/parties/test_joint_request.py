@@ -12,8 +12,10 @@ import tacit
 from tacit.curator.planning import make_plan
 from tacit.parties import Joint, Sizes
 from tacit.parties import joint as joining
-from tacit.parties.noise import JointPolya, JointSkellam
-from tacit.parties.treating import JointTreatment
+from tacit.parties.joint_0_1_0 import _mechanism
+from tacit.parties.noise import JointNoise, JointPolya, JointSkellam
+from tacit.parties.session import Ring
+from tacit.parties.treating import JointTreatment, with_ring
 
 SIZES = Sizes(holders=5, fewest=4, colluding=1, appearances=1)
 SCHEMA = {"state": tacit.category(["a", "b"]), "age": tacit.integer(0, 99)}
@@ -92,3 +94,16 @@ def test_the_text_has_no_sentence_and_no_inexact_number() -> None:
     assert "distribution" not in said["joint"]
     assert "chosen" not in said["joint"]
     assert joining.FORMAT == 1
+
+
+def test_the_form_of_0_1_0_tells_every_noise_and_why_there_is_none() -> None:
+    """Sessions of then are known by a digest of it: noise, the chance of sparse masks, and counts that are public."""
+    plan = agreed(asked=[tacit.variance("age")])._plan
+    (planned,) = plan.releases
+    sparse = with_ring(planned.treatment, Ring(side=1, threshold=2, delta=1e-9))
+    assert [isinstance(m, JointNoise) for m in sparse.mechanisms] == [True, False]
+    said = _mechanism(plan, replace(planned, treatment=sparse))
+    assert [one.get("parts", []) for one in said["noise"]] == [list(a.parts) for a in sparse.noise]
+    assert "honest holders" in said["chosen"]
+    none = replace(planned, treatment=replace(sparse, noise=sparse.noise[-1:]))
+    assert _mechanism(plan, none)["chosen"] == sparse.reason

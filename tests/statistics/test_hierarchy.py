@@ -107,3 +107,10 @@ def test_bad_hierarchies():
         hierarchy([])
     with pytest.raises(InvalidParameter, match="known keys"):
         hierarchy("state").on(Schema({"state": category()}), rows())
+
+
+@pytest.mark.parametrize("columns", [["town", "state"], ["state", "town"]])
+def test_every_column_of_a_hierarchy_has_known_keys(columns):
+    schema = Schema({"state": category(["a", "b"]), "town": category()})
+    with pytest.raises(InvalidParameter, match="have known keys"):
+        hierarchy(columns).on(schema, rows())

@@ -252,3 +252,12 @@ def test_one_whole_table_has_margins_that_agree(total):
         assert np.abs(gap).max() <= 1 + 1e-6 * total
     with pytest.raises(InvalidParameter):
         whole_table(fit, total=-1)
+
+
+def test_a_place_outside_of_an_only_axis_is_named_as_such():
+    axes = axes_of(("state",), Schema({"state": category(["a", "b"])}))
+    assert [list(k) for k in CountTable(axes=axes, counts=np.array([5, 7]), keys=np.array([1, 0])).keys] == [
+        [1, 0]
+    ]
+    with pytest.raises(TooManyCells, match="outside"):
+        CountTable(axes=axes, counts=np.array([5, 7]), keys=np.array([1, 2]))

@@ -21,7 +21,7 @@ from tacit.curator.certificate import CERTIFICATE_FORMAT as FORMAT
 from tacit.curator.certificate import EARLIER, MANIFEST, PublicKey, certify, is_bound, said_digest
 from tacit.curator.charging import Charged
 from tacit.curator.choice import WRONG, calibrated, read_choice, read_treatment, same_noise
-from tacit.curator.plan_files import read_plan, read_text
+from tacit.curator.plan_files import PlanFile, read_plan, read_text
 from tacit.curator.planning import Plan, Planned, chosen, plan_charge
 from tacit.curator.request import declared_files, file_stem
 from tacit.curator.request_0_1_0 import earlier_requests, plan_of_0_1_0
@@ -382,7 +382,8 @@ def _plan(place: Path, certificates: dict[str, dict[str, Any]]) -> Iterator[Chec
     again, they can only be checked against their ledger.
     """
     try:
-        asked = read_plan(place / "plan.toml").plan()
+        file = read_plan(place / "plan.toml")
+        asked = file.plan()
     except TacitError as problem:
         yield CheckResult(what="plan.toml can be priced again", holds=False, why=problem.message)
         return
@@ -406,10 +407,27 @@ def _plan(place: Path, certificates: dict[str, dict[str, Any]]) -> Iterator[Chec
             except WRONG:
                 yield CheckResult(what=what, holds=False, why="another choice")
                 continue
+            yield _declared(file, said["data"], name)
             yield _affordable(plan, name)
             yield from _fitting(plan[said["name"]], asked[said["name"]], name)
         again = certify(plan, plan[said["name"]], ledger=said["ledger"], made=_made(said), values="")
         yield _compared(what, again, said, only=CLAIMS)
+
+
+def _declared(file: PlanFile, data: Mapping[str, Any], name: str) -> CheckResult:
+    """Does a certificate name the files, by their names alone, the table and the version that were declared?"""
+    what = f"{name} names the files, table and version of plan.toml"
+    try:
+        files = _names(data["files"]) == _names(declared_files(file.data, None))
+    except (KeyError, TypeError, AttributeError):
+        files = False
+    told = {
+        "files": files,
+        "table": file.table in ("", data.get("table")),
+        "version": data.get("version") == file.version,
+    }
+    other = [n for n, same in told.items() if not same]
+    return CheckResult(what=what, holds=not other, why=f"another {', '.join(other)}" if other else "")
 
 
 def _of_0_1_0(said: Mapping[str, Any]) -> bool:
@@ -538,9 +556,7 @@ def _compared(
     other = [n for n in names if n not in TOLD and not _same(n, mine.get(n), theirs.get(n))]
     if other:
         return CheckResult(what=what, holds=False, why=f"another {', '.join(other)}")
-    told = () if only else TOLD
-    worded = [n for n in (*SENTENCES, *INNER) if n not in TOLD and not _same(n, again.get(n), said.get(n))]
-    worded += [n for n in told if not _same(n, again.get(n), said.get(n))]
+    worded = [n for n in (*SENTENCES, *INNER) if not _same(n, again.get(n), said.get(n))]
     if not worded:
         return CheckResult(what=what, holds=True)
     why = f"another {', '.join(worded)}"

@@ -28,20 +28,23 @@ from typing import Any
 import numpy as np
 
 from tacit.curator import Plan, Release
-from tacit.curator.cells import WORDS
+from tacit.curator.cells import ABSENT, RULE, WORDS, rule_of
 from tacit.curator.certificate import CIPHER, ORDER, PublicKey, is_bound, json_text
 from tacit.curator.functions.trees import TreeTreatment
 from tacit.curator.intervals import Estimate
 from tacit.curator.plan_files import PlanFile, read_plan
 from tacit.curator.planning import Planned
+from tacit.curator.random_counts import OnRandomData
 from tacit.curator.request import file_stem
 from tacit.curator.treatments import NoisyParts
 from tacit.curator.verifying import CheckResult, plan_of_certificates, read_certificate, read_json
 from tacit.errors import InvalidParameter, TacitError
+from tacit.exact.arrays import AnyArray
 from tacit.exact.canonical import sha256
 from tacit.guarantees import Always
 from tacit.report.exports import WORKBOOK, csvw_text, sdmx_text, workbook
 from tacit.report.folder import PAGE, Written, libraries, parquet_bytes, release_files
+from tacit.statistics.forms import Linear
 
 ENDS = ("value", "low", "high")
 EPOCH = datetime.date(1970, 1, 1)
@@ -113,6 +116,7 @@ def _findings(place: Path, ledger: str | None, key: PublicKey | None) -> Iterato
         yield CheckResult(what=what, holds=same, why="" if same else "it is written otherwise")
         if not same:
             return
+        yield _fit(one)
         releases.append(one)
     if written is None:
         yield from _first_form(place, listed["files"], file, plan, releases)
@@ -135,6 +139,43 @@ def _as_written(
         other = sorted(set(said) - known)
         why = f"nothing gives {', '.join(other)}" if other else ""
         yield CheckResult(what=f"{name} has the parts of a certificate", holds=not other, why=why)
+        if "choice" in said:
+            yield _parts(name, said)
+
+
+PARTS = {
+    "values": ({"sha256"}, set[str]()),
+    "ledger": ({"id", "sequence", "time", "digest", "answer"}, set[str]()),
+    "data": (
+        {
+            "engine",
+            "bounded",
+            "conditions",
+            "table",
+            "asked_by",
+            "version",
+            "files",
+            "made_up",
+            "quality_rule",
+        },
+        {"approved_by", "reading", "seen"},
+    ),
+}
+"""What the parts have that only the ledger knows: always, and sometimes."""
+
+
+def _parts(name: str, said: Mapping[str, Any]) -> CheckResult:
+    """A word that was added to a part is a claim, and one that is missing was taken away."""
+    wrong = [
+        f"{part}.{word}"
+        for part, (always, sometimes) in PARTS.items()
+        for word in sorted((set(said[part]) ^ always) - (sometimes & set(said[part])))
+    ]
+    rule = said["data"].get("quality_rule")
+    if "data.quality_rule" not in wrong and (type(rule) is not int or not 1 <= rule <= RULE):
+        wrong.append("data.quality_rule")
+    why = f"nothing gives {', '.join(wrong)} so" if wrong else ""
+    return CheckResult(what=f"the parts of {name} have their words, and no others", holds=not wrong, why=why)
 
 
 # --- releases from certified files -----------------------------------------------------------------------
@@ -291,6 +332,60 @@ def _standing(
         if then == written.standing and set(said) == set(written.corrections):
             return CheckResult(what=what, holds=True)
     return CheckResult(what=what, holds=False, why="the ledger was never at that")
+
+
+# --- ends and words --------------------------------------------------------------------------------------
+def _fit(release: Release) -> CheckResult:
+    """Do ends and quality words fit the values that they stand beside, and the noise that the certificate states?
+
+    A reader can ask this of the file alone. Ends that were cut are judged by what is shown, so that a word may be worse
+    than they look and never better. What is rounded for people (whole numbers, days) has a step of room.
+    """
+    what = f"values/{file_stem(release.name)}.csv has ends and words that fit its values"
+    found, rule = release.estimate, rule_of(release)
+    if not rule.before_cut:
+        return CheckResult(what=what, holds=None, why="judged by the rule of 0.1.0: not compared")
+    value, low, high = (np.ravel(getattr(found, name)) for name in ENDS)
+    there = np.isfinite(value)
+    room = 1.0 if release.dated or release.planned.question.statistic.whole else 0.0
+    shown = np.maximum(np.nan_to_num(high, nan=np.inf) - value, value - np.nan_to_num(low, nan=-np.inf))
+    least = rule.codes(np.where(there, np.abs(value) + room, value), shown - room)
+    order = [*WORDS.values()]
+    told = np.array([order.index(word) for word in release.quality], dtype=np.int8)
+    wrong = []
+    if not bool(np.all(~there | (~(low > value) & ~(high < value)))):
+        wrong.append("a value lies outside of its interval")
+    if not bool(np.all(told >= least)) or not bool(np.all((told == order.index(WORDS[ABSENT])) == ~there)):
+        wrong.append("a quality word is better than its interval")
+    wide = _widths(release)
+    if wide is not None and not all(
+        bool(np.all(~there | (np.abs(mine - theirs) <= room + 1e-9 * np.maximum(1.0, np.abs(mine)))))
+        for mine, theirs in zip(wide, (low, high), strict=True)
+    ):
+        wrong.append("the noise gives other intervals")
+    return CheckResult(what=what, holds=not wrong, why="; ".join(wrong))
+
+
+def _widths(release: Release) -> tuple[AnyArray, AnyArray] | None:
+    """The ends that the stated noise gives to these values, where a value is one noisy number; None for others."""
+    planned, ask = release.planned, release.planned.ask
+    question, treatment = planned.question, planned.treatment
+    if isinstance(treatment, OnRandomData) or ask.sampling or ask.consistent or ask.public is not None:
+        return None
+    if len(question.parts) != 1 or not isinstance(question.form, Linear | None):
+        return None
+    step = 1.0 if question.form is None else float(question.form.spacing)
+    value = release.estimate.value
+    noisy = NoisyParts(parts={question.parts[0].name: value / step}, keys=release.noisy.keys)
+    try:
+        again = treatment.read(question, noisy, ask.confidence)
+    except Exception:  # its value is made of more than this number
+        return None
+    if np.shape(again.value) != np.shape(value) or not np.allclose(
+        again.value, value, rtol=1e-12, equal_nan=True
+    ):
+        return None
+    return np.ravel(again.low), np.ravel(again.high)
 
 
 # --- comparing ---------------------------------------------------------------------------------------------

@@ -212,7 +212,7 @@ def valid_counts(
     counts, margins and hierarchies. Post-processing: no privacy cost.
     """
     public: PublicTotals = question.details.get("public", PublicTotals())
-    known: dict[str, AnyArray] = dict(question.details.get("known", {}))
+    known: Mapping[str, AnyArray] = question.details.get("known", {})
     statistic = question.statistic
     if isinstance(statistic, Hierarchy):
         counts: dict[Hashable, float] = {}
