@@ -323,6 +323,48 @@ def numerical_floor(
     return 4 * hinges * (machine + 64 * UNIT * (2 + longest * radius)) + (hinges * pull) ** 2 / penalty
 
 
+MOST_ROWS = 2.0**50
+"""No table has more rows."""
+
+
+def certified_rows(
+    *, loss: Loss, penalty: float, dimension: int, radius: float, rounding: float, size: int, tolerance: float,
+    spacing: float,
+) -> int:  # fmt: skip
+    """So many rows leave a weight vector on the grid whose certificate is within the tolerance, whatever they hold.
+
+    From public numbers alone: what is counted against us at the minimiser's nearest grid point, with its computed dual
+    vector, grows with the number of rows. Theorem `machine-gap` (e).
+    """
+    off_grid = math.sqrt(dimension) * spacing / 2
+    hinges = 2.0
+
+    def gap(rows: float) -> float:
+        share = rows / size
+        longest = SAFE * (math.sqrt(share * loss.at_zero / penalty) + off_grid)
+        machine = SAFE * longest * (2 * (dimension + 4) * UNIT * radius + rounding)
+        pull = SAFE * (2 * (BLOCK + rows / BLOCK + 4) * UNIT * radius + rounding)
+        if isinstance(loss, SmoothLoss):
+            steep = share * loss.curvature * radius**2 + 2 * penalty
+            error = loss.lipschitz * share * pull
+            error += share * radius * (loss.curvature * machine + 16 * UNIT * loss.lipschitz)
+            error += 8 * UNIT * (loss.lipschitz * radius * share + 2 * penalty * longest)
+            return SAFE**4 * (steep * off_grid + 2 * error) ** 2 / (4 * penalty)
+        off = machine + 8 * UNIT * (2 + longest * radius)
+        lost = hinges * share * (2 * off + radius * off_grid + UNIT * (2 + longest * radius))
+        lost *= 1 + 64 * UNIT + 2 * UNIT * rows
+        apart = off_grid + hinges * share * (2 * pull + UNIT * radius) / (2 * penalty) + 32 * UNIT * longest
+        return SAFE**4 * (lost + penalty * apart**2)
+
+    low, high = 0.0, MOST_ROWS
+    if gap(high) <= tolerance:
+        return int(high)
+    while high - low > max(1.0, 1e-6 * low):
+        middle = (low + high) / 2
+        low, high = (middle, high) if gap(middle) <= tolerance else (low, middle)
+    return int(low)
+
+
 def _length(vector: Floats) -> float:
     size: float = float(np.linalg.norm(vector))
     return size * SAFE

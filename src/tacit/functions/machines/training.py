@@ -18,7 +18,15 @@ from tacit.exact.balls import ball, upper
 from tacit.exact.checks import members, non_negative, positive, settle, whole
 from tacit.exact.rounding import Exact, down, exact_parameter, up
 from tacit.functions.machines.features import FeatureMap
-from tacit.functions.machines.solvers import UNIT, FitProblem, Loss, SmoothLoss, numerical_floor, solve
+from tacit.functions.machines.solvers import (
+    UNIT,
+    FitProblem,
+    Loss,
+    SmoothLoss,
+    certified_rows,
+    numerical_floor,
+    solve,
+)
 from tacit.guarantees import Bound, GaussianDP, Neighbours, Pure, gaussian_budget
 from tacit.mechanisms import L1, L2, Laplace, PermuteAndFlip, RoundedGaussian, Score, on_grid
 from tacit.mechanisms.base import epsilon_parameter
@@ -205,6 +213,15 @@ class MachinePlan:
         return numerical_floor(
             loss=self.loss, penalty=self.penalty, dimension=self.features.dimension, radius=self.features.radius,
             rounding=self.features.rounding, size=self.size,
+        )  # fmt: skip
+
+    @property
+    def certified_rows(self) -> int:
+        """Up to so many rows rounding cannot keep a solver from its certificate, whatever the rows hold."""
+        assert self.tolerance is not None
+        return certified_rows(
+            loss=self.loss, penalty=self.penalty, dimension=self.features.dimension, radius=self.features.radius,
+            rounding=self.features.rounding, size=self.size, tolerance=self.tolerance, spacing=float(self.spacing),
         )  # fmt: skip
 
     def _given(self, tolerance: float) -> float:
