@@ -119,3 +119,14 @@ def test_what_is_no_digest_is_not_recorded(ledger: Ledger, digest: Any) -> None:
     with pytest.raises(InvalidParameter):
         record_plan(ledger, digest, analyst="curator")
     assert not ledger.entries()
+
+
+def test_a_charge_names_an_earlier_form_only_if_the_chain_has_it(ledger: Ledger) -> None:
+    """Otherwise a young plan would borrow the age of whatever it says that it was called."""
+    record_plan(ledger, OLD, analyst="curator", version="1")
+    looked(ledger, analyst="curator", version="1")
+    ledger.run(request(YOUNG, known_as=("c" * 64,)), lambda: 1)
+    ledger.run(request("d" * 64, known_as=("c" * 64, OLD)), lambda: 2)
+    bodies = [entry.body for entry, _ in ledger.entries_with_answers() if entry.kind == "reserve"]
+    assert "earlier" not in bodies[0]
+    assert bodies[1]["earlier"]["plan"] == OLD

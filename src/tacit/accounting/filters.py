@@ -384,7 +384,7 @@ class AdvancedFilter(Filter):
         while low < (middle := (low + high) / 2) < high:
             fits = Fraction(convert(Pure(epsilon=middle), Concentrated).rho) <= rho
             low, high = (middle, high) if fits else (low, middle)
-        return remainder(Approximate(epsilon=low, delta=min(down(delta), 1 - 2.0**-53)))
+        return remainder(Approximate(epsilon=low, delta=down(delta)))
 
     def _cost(self, bound: Bound, exact: Mapping[str, Fraction] = NOTHING) -> Amounts:
         self._must_be_a_point(bound)
