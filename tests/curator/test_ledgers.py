@@ -350,6 +350,16 @@ def test_the_ledger_of_a_session_goes_with_a_process_that_is_killed(tmp_path: Pa
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_ledger_of_any_of_several_files_is_theirs(folder: Path) -> None:
+    assert release(written(folder, "plan.toml", 0.25), "a") == 0
+    shutil.copyfile(folder / "visits.parquet", folder / "april.parquet")
+    both = tacit.files([folder / "april.parquet", folder / "visits.parquet"])
+    with curator(both, ledger=BESIDE, version="2") as one:
+        one.release(tacit.count(), epsilon=0.125)
+    assert spent(folder / "visits.ledger") == 0.375
+    assert [p.name for p in folder.glob("*.ledger")] == ["visits.ledger"]
+
+
 # --- hard links -------------------------------------------------------------------------------------------------
 def test_another_name_of_the_file_has_its_ledger(folder: Path) -> None:
     """The same inode under another name: one budget, whichever name is asked by first."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -19,6 +20,7 @@ from tacit.cli import main
 from tacit.curator import planning
 from tacit.curator import request as requests
 from tacit.curator.certificate import SigningKey
+from tacit.curator.choice import read_choice
 from tacit.curator.planning import make_plan
 from tacit.curator.prices import price
 from tacit.curator.request import request_text
@@ -397,3 +399,19 @@ def test_an_approval_of_format_3_can_be_used(rows: Path, monkeypatch: pytest.Mon
             assert not one.release(asked).replayed
             assert one.release(tacit.query(tacit.count(where="5 < age"), epsilon=1)).replayed
         assert ledger.verify().ok
+
+
+def test_a_charge_without_a_choice_is_believed_only_where_it_has_no_files_either(rows: Path) -> None:
+    """0.1.0 stored neither. Of a later charge the choice is read, and one that was taken away is not made again."""
+    with curator(rows) as one:
+        plan = one.preview(tacit.query(tacit.count(by="s"), epsilon=1))
+        one.release(plan)
+        (charge,) = one.ledger.charges()
+    first = replace(charge, choice=None, files=None)
+    assert read_choice(plan, first).releases[0].treatment == plan.releases[0].treatment
+    with pytest.raises(LedgerError, match="a choice that this version cannot read"):
+        read_choice(plan, replace(charge, choice=None))
+    assert charge.choice is not None
+    other = {**charge.choice, "format": 99}
+    with pytest.raises(LedgerError, match="a choice that this version cannot read"):
+        read_choice(plan, replace(charge, choice=other, files=None))
