@@ -75,6 +75,13 @@ kind = "quantiles"
 column = "day"
 at = [0.25, 0.5]
 epsilon = 4.0
+[[release]]
+name = "density"
+kind = "density"
+columns = ["age"]
+size = 400
+epsilon = 4.0
+delta = 1e-6
 """
 
 
@@ -152,7 +159,7 @@ def test_the_honest_folder_holds(honest: Path) -> None:
 
 
 def test_what_is_written_again_without_a_change_holds(folder: Path) -> None:
-    for name in ("counts", "towns", "sum", "means", "days"):
+    for name in ("counts", "towns", "sum", "means", "days", "density"):
         write(folder, name, lambda rows: None)
     assert not false(folder)
 
@@ -257,3 +264,32 @@ def test_ends_and_quality_fit_their_values_and_the_noise(folder: Path, name: str
     write(folder, release, change)
     found = false(folder)
     assert any("fit its values" in one for one in found)
+
+
+FUNCTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], Any]]] = {
+    "another number": ("density", lambda f: f["numbers"].__setitem__(0, f["numbers"][0] * 0.98)),
+    "one number less": ("density", lambda f: f["numbers"].pop()),
+    "another grid": ("density", lambda f: f.update(spacing="1/2")),
+    "another column": ("density", lambda f: f.update(columns=["pay"])),
+    "a word": ("density", lambda f: f.update(audited=True)),
+    "none": ("density", lambda f: f.clear()),
+    "one where there is none": ("counts", lambda f: f.update(columns=["age"], spacing="1", numbers=[1.0])),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_function_of_a_certificate_is_the_one_that_is_shown(folder: Path, name: str) -> None:
+    release, change = FUNCTIONS[name]
+    forge(folder, release, lambda said: change(said.setdefault("function", {})))
+    assert any("the function of" in one for one in false(folder))
+
+
+def test_a_certificate_without_its_function_does_not_hold(folder: Path) -> None:
+    forge(folder, "density", lambda said: said.pop("function"))
+    assert any("the function of" in one for one in false(folder))
+
+
+@pytest.mark.parametrize("release", ["counts", "density"])
+def test_a_choice_has_no_words_of_its_own(folder: Path, release: str) -> None:
+    forge(folder, release, lambda said: said["choice"]["treatment"]["price"]["epsilon"].update(audited="yes"))
+    assert any("claims what plan.toml gives" in one for one in false(folder))

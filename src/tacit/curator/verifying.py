@@ -234,7 +234,7 @@ def _number(value: Any) -> Any:
 CLAIMS = (
     "statistic", "guarantee", "unit", "neighbours", "condition", "event", "price", "mechanism", "sensitivity", "grid",
     "numerical_delta", "asked", "consistent", "schema", "theorems", "plan", "publishable", "computational",
-    "public_totals",
+    "public_totals", "choice",
 )  # fmt: skip
 
 

@@ -22,6 +22,7 @@ import math
 import struct
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ import numpy as np
 from tacit.curator import Plan, Release
 from tacit.curator.cells import ABSENT, RULE, WORDS, rule_of
 from tacit.curator.certificate import CIPHER, ORDER, PublicKey, is_bound, json_text
+from tacit.curator.functions.treatment import FunctionTreatment
 from tacit.curator.functions.trees import TreeTreatment
 from tacit.curator.intervals import Estimate
 from tacit.curator.plan_files import PlanFile, read_plan
@@ -117,6 +119,7 @@ def _findings(place: Path, ledger: str | None, key: PublicKey | None) -> Iterato
         if not same:
             return
         yield _fit(one)
+        yield from _function(one, certificates[name])
         releases.append(one)
     if written is None:
         yield from _first_form(place, listed["files"], file, plan, releases)
@@ -364,6 +367,38 @@ def _fit(release: Release) -> CheckResult:
     ):
         wrong.append("the noise gives other intervals")
     return CheckResult(what=what, holds=not wrong, why="; ".join(wrong))
+
+
+def _function(release: Release, said: Mapping[str, Any]) -> Iterator[CheckResult]:
+    """Is the function that a certificate holds the one whose points stand in the file of values?"""
+    treatment, question = release.planned.treatment, release.planned.question
+    stem = file_stem(release.name)
+    what = f"the function of certificates/{stem}.json is the one that values/{stem}.csv shows"
+    if isinstance(treatment, TreeTreatment):
+        return  # its cells are the leaves, which are read from its record
+    if not isinstance(treatment, FunctionTreatment):
+        if "function" in said:
+            yield CheckResult(what=what, holds=False, why="this release is no function")
+        return
+    try:
+        told = said["function"]
+        steps = [round(Fraction(float(v)) / treatment.fit.spacing) for v in told["numbers"]]
+        numbers = np.empty(len(steps), dtype=object)
+        numbers[:] = steps
+        noisy = NoisyParts(parts={"numbers": numbers})
+        again = treatment.read(question, noisy, release.planned.ask.confidence)
+        same = treatment.function(question, noisy).record == told and all(
+            _close(np.ravel(getattr(again, n)), np.ravel(getattr(release.estimate, n))) for n in ENDS
+        )
+    except Exception:  # whatever a changed certificate makes a reader raise
+        same = False
+    yield CheckResult(what=what, holds=same, why="" if same else "another function")
+
+
+def _close(mine: AnyArray, theirs: AnyArray) -> bool:
+    """Equal but for the last digits, which are those of a machine and its libraries."""
+    room = 1e-9 * float(np.max(np.abs(mine), initial=0.0, where=np.isfinite(mine)))
+    return mine.shape == theirs.shape and np.allclose(mine, theirs, rtol=1e-9, atol=room, equal_nan=True)
 
 
 def _widths(release: Release) -> tuple[AnyArray, AnyArray] | None:
