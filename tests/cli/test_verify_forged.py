@@ -253,7 +253,7 @@ ENDS: dict[str, tuple[str, Callable[[list[list[str]]], Any]]] = {
     "a word that flatters a mean": ("means", _put(LOW, lambda row: "0.0")),
     "a value called none": ("means", _put(QUALITY, lambda row: "no value")),
     "a word that flatters a day": (
-        "days", _all((LOW, lambda row: "2019-01-01"), (HIGH, lambda row: "2021-12-31")),
+        "days", _all((LOW, lambda row: "2019-01-01"), (HIGH, lambda row: "2021-12-31"), (QUALITY, lambda row: "good")),
     ),
 }  # fmt: skip
 
