@@ -435,6 +435,7 @@ ELSEWHERE = {
     ("sources/engines.py", "BATCH"): "tests/sources/test_places.py",
     ("sources/opening/textfiles.py", "BLOCK"): "tests/sources/test_lines.py",
     ("coupled/noiseless/largest.py", "_PIECE"): "tests/coupled/noiseless/test_best_of_few.py",
+    ("curator/functions/histogram_fit.py", "PIECE"): "tests/curator/test_histogram_densities.py",
 }
 """Crossed by a test of its room, which makes it small."""
 NO_PIECES = {

@@ -156,3 +156,12 @@ def test_released_and_replayed():
             assert (value >= 0).all()
             with pytest.raises(tacit.errors.InvalidParameter, match="Gaussian noise, or a Fourier series"):
                 answer.function.density()
+
+
+def test_points_in_pieces(monkeypatch):
+    fit = histogram_fit(question_of(2, 500), Fraction(1))
+    numbers = np.arange(np.prod(fit.cells), dtype=float)
+    at = np.random.default_rng(6).uniform(-1, 1, (20, 2))
+    whole = fit.values(numbers, at)
+    monkeypatch.setattr("tacit.curator.functions.histogram_fit.PIECE", 7)
+    assert fit.values(numbers, at) == pytest.approx(whole)
