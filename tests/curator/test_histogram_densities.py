@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from fractions import Fraction
 
 import numpy as np
@@ -163,5 +164,5 @@ def test_points_in_pieces(monkeypatch):
     numbers = np.arange(np.prod(fit.cells), dtype=float)
     at = np.random.default_rng(6).uniform(-1, 1, (20, 2))
     whole = fit.values(numbers, at)
-    monkeypatch.setattr("tacit.curator.functions.histogram_fit.PIECE", 7)
+    monkeypatch.setattr(importlib.import_module("tacit.curator.functions.histogram_fit"), "PIECE", 7)
     assert fit.values(numbers, at) == pytest.approx(whole)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -82,6 +83,8 @@ def test_the_law_of_a_forest_on_60_random_neighbours() -> None:
         nearest = max(nearest, loss)
     assert nearest > 0.7
     assert (len(made.events), made.bound.epsilon) == (2, 3)
+    # Two choices of one and a half each, by scores that one row moves by 1: halved.
+    assert made.choice.rate == Fraction(3, 4)
     rows = rng.integers(0, 2, (20, 3))
     rows[:, 1] = rows[:, 0]
     source, seen = SeededSource(seed=1), Counter()

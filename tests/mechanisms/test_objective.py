@@ -73,6 +73,15 @@ def test_the_claim_is_reached_at_its_condition_and_the_condition_is_needed() -> 
     assert gaussian_delta(0.25, 0.237) * 1.5 < beyond <= claimed(0.25, mu=0.237, curvature=1 / 0.3)
 
 
+@pytest.mark.parametrize(("mu", "curvature", "rows"), [(0.5, 2.2, 1), (0.3, 0.7, 1), (0.2, 0.4, 3)])
+def test_the_gaussian_part_begins_where_the_theorem_says(mu: float, curvature: float, rows: int) -> None:
+    start = rows * max(0.0, curvature - mu**2 / 2) + (rows**2 - rows) * mu**2 / 2
+    before = claimed(0.9 * start, mu=mu, curvature=curvature, rows=rows)
+    assert before > 1.01 * gaussian_delta(0.9 * start, rows * mu)
+    after = claimed(1.1 * start, mu=mu, curvature=curvature, rows=rows)
+    assert after == pytest.approx(gaussian_delta(1.1 * start, rows * mu), rel=1e-7, abs=0)
+
+
 @pytest.mark.parametrize("steps", [2, 3])
 def test_several_rows_and_replaced_rows(steps: int) -> None:
     mu, epsilon = 0.25 / steps, 1.0
@@ -316,6 +325,22 @@ def test_certified_gradients_are_never_below_the_true_ones(seed: int) -> None:
         true = exact_gradient(problem, table, other)
         for exact in (False, True):
             assert true <= problem.certified(other, exact=exact) <= true * (1 + 1e-6) + 1e-7
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_certified_gradients_count_slopes_that_cancellation_spoils(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    table = np.column_stack([random.uniform(0.5, 0.7, 40)] * 2)
+    problem = PerturbedObjective(
+        loss=Logistic(), design=DenseDesign(table=table, radius=1.0), target=np.ones(40), ridge=2.0**-40,
+        term=np.zeros(2), smooth=None,
+    )  # fmt: skip
+    # Each product has 12 digits before the point, and their sum is near 0.
+    large = random.uniform(1e12, 2e12)
+    for step in range(8):
+        weights = np.array([large, -large + step - 4.0])
+        true = exact_gradient(problem, table, weights)
+        assert true <= problem.certified(weights) <= true + 0.1
 
 
 def test_bins_are_dense_rows_of_zeros_and_heights() -> None:
