@@ -22,8 +22,11 @@ from tacit.functions.machines import (
     PublicBox,
     holdout_report,
 )
-from tacit.functions.machines.columns import DeclaredColumns
-from tacit.functions.machines.perturbed import bought_columns
+from tacit.functions.machines.columns import LONGEST, DeclaredColumns
+from tacit.functions.machines.losses import ClippedPoisson
+from tacit.functions.machines.objective import DenseDesign
+from tacit.functions.machines.perturbed import PerturbedPlan, bought_columns, perturbed_head
+from tacit.functions.machines.solvers import Huber
 from tacit.guarantees import Neighbours
 from tacit.noise.source import SeededSource
 from tacit.pld import Product
@@ -249,3 +252,27 @@ def test_refusals_before_a_row_is_read(changes: dict[str, Any]) -> None:
         PrivateLinearRegression(1, 1e-6, columns=COLUMNS, target_bounds=(2, 1)).fit(X, y)
     with pytest.raises(InvalidParameter):
         PrivatePoissonRegression(1, 1e-6, columns=COLUMNS).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("loss", "epsilon", "count"),
+    [
+        (ClippedPoisson(most=1e6), 1.0, 1000), (ClippedPoisson(most=1e3), 1.0, 200_000),
+        (Huber(threshold=0.5), 8.0, 10**6),
+    ],
+)  # fmt: skip
+def test_no_row_decides_whether_a_minimum_is_certified(loss: Any, epsilon: float, count: int) -> None:
+    """Where it is not, 0 stands for it: large counts, and many rows beside a small ridge, must not come there."""
+    plan = PerturbedPlan(
+        columns=DeclaredColumns.of([(0, 1)]), coding="linear", loss=loss, epsilon=epsilon, delta=1e-6
+    )
+    noise = plan.mechanism(2)
+    table = np.full((count, 2), 0.5**0.5)
+    table[: count // 2, 0] *= -0.3
+    target = np.where(np.arange(count) % 3 == 0, loss.highest, loss.lowest)
+    head = perturbed_head(loss, DenseDesign(table=table, radius=LONGEST), target, noise, None)
+    for seed in range(3):
+        term = np.random.default_rng(seed).normal(size=2) * noise.noise_std
+        assert head(term, float(noise.spacing))[1] <= noise.tolerance
+    # The noise that covers the error stays far below the one that protects.
+    assert noise.output.noise_std < 0.02 * noise.noise_std / noise.ridge

@@ -224,3 +224,54 @@ def test_regression_by_a_test_is_released_and_refused() -> None:
     with pytest.raises(InvalidParameter, match="could not be passed"):
         LeastSquares.for_spread(columns=1, rows=50, least_eigenvalue=0.2, test_epsilon=0.1, delta=1e-6)
     assert list(itertools.islice(made.statistic(same, spacing=1), 2)) == [0, 0]
+
+
+# --- what is between two things that hold -----------------------------------------------------------------------------
+def test_one_odd_row_does_not_decide_about_a_regression() -> None:
+    """A text, a gap or a row of another length counts as 0: the distance moves by 1 at most, as for any row."""
+    rng = np.random.default_rng(0)
+    data: list[Any] = rng.uniform(-1, 1, (400, 2)).tolist()
+    fit = LeastSquares(columns=1, rows=400, floor=60)
+    made = fit.mechanism(test_epsilon=1, release_epsilon=1, delta=1e-6)
+    far = fit.distance(data)
+    assert far > made.threshold + 10
+    for odd in (["x", 0.1], [0.1], None, [None, 0.1], [10**400, 0], [[1], 2], 3, ["1", b"2"]):
+        assert abs(fit.distance([odd, *data[1:]]) - far) <= 1
+        assert made.release([odd, *data[1:]], source=SeededSource(seed=1)).passed
+
+
+def test_a_fine_grid_whose_sums_would_wrap_is_refused() -> None:
+    assert LeastSquares(columns=1, rows=2000, floor=300, grid=1 << 25).distance([[0.5, 0.5]] * 2000) == 0
+    with pytest.raises(InvalidParameter, match="coarser"):
+        LeastSquares(columns=1, rows=2000, floor=300, grid=1 << 31)
+
+
+def test_a_certificate_is_for_the_unit_of_its_proof_alone() -> None:
+    made = LeastSquares(columns=1, rows=400, floor=60).mechanism(
+        test_epsilon=1, release_epsilon=1, delta=1e-6
+    )
+    made.certificate_for(tacit.rows(neighbours="replace-one"))
+    said = check_distance(majority, distance, proposed=0, values=[0, 1], rows=5)
+    checked = by_test(checked=said)
+    checked.certificate_for(tacit.rows(neighbours="replace-one"))
+    for unit in (
+        tacit.rows(), tacit.people("id", at_most=5), tacit.people("id", at_most=5, neighbours="replace-one"),
+        tacit.group_of(tacit.rows(neighbours="replace-one"), size=2),
+    ):  # fmt: skip
+        for mechanism in (made, checked):
+            with pytest.raises(InvalidParameter, match="for these"):
+                mechanism.certificate_for(unit)
+
+
+def test_a_check_is_of_these_functions_in_any_order_of_rows() -> None:
+    said = check_distance(majority, distance, proposed=0, values=[0, 1], rows=5)
+    with pytest.raises(InvalidParameter, match="this statistic"):
+        by_test(checked=said, statistic=lambda votes: 1000 * majority(votes))
+
+    # On sorted tables this is a median, with its distance.
+    def middle(rows: Sequence[Any]) -> int:
+        return int(rows[len(rows) // 2])
+
+    with pytest.raises(InvalidParameter, match="order"):
+        check_distance(middle, lambda _: 0, proposed=1, values=[0, 1], rows=3)
+    check_distance(lambda r: middle(sorted(r)), lambda _: 0, proposed=1, values=[0, 1], rows=3)

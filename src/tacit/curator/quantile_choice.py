@@ -209,7 +209,9 @@ def _selections(question: Question, price: Price, finest: int, rows: int | None)
         bins=ranges_around(len(shares), bins=bins, finest=finest_range), l1=question.sensitivity.l1,
         epsilon=epsilon - spent, total_is_public=total_is_public(question),
     )  # fmt: skip
-    return SelectedRanks(noise=(), price=price, reason="", selection=selection, counts=counts)
+    return SelectedRanks(
+        noise=(), price=price, reason="", selection=selection, counts=counts, finest=finest_range
+    )
 
 
 def _bins(finest: int, wanted: float | None) -> int:

@@ -35,7 +35,7 @@ __all__ = ["ObjectivePerturbation"]
 COVER = Fraction(1, 10_000)
 """The share of mu^2 that goes to the noise on the minimiser."""
 TOLERANCE = 2.0**-17
-"""The certified gradient: what double precision reaches for tables of some million rows."""
+"""The certified gradient where that of one row is at most 1: double precision reaches it for some million rows."""
 
 Minimise = Callable[[Floats, float], "tuple[Floats, float]"]
 """(b, spacing) -> a minimiser on the grid of this spacing, and a proved upper bound on its gradient's length."""
@@ -79,9 +79,9 @@ class ObjectivePerturbation(Mechanism):
         for name in ("gradient", "second", "noise_std", "ridge", "output_mu", "tolerance"):
             settle(self, **{name: positive(name, getattr(self, name))})
         _known_loss(self.loss)
-        if not 2.0**-40 <= self.tolerance <= 1.0:
+        if not 2.0**-40 <= self.tolerance <= max(1.0, self.gradient):
             raise InvalidParameter(
-                parameter="tolerance", value=self.tolerance, must="lie between 2^-40 and 1",
+                parameter="tolerance", value=self.tolerance, must="lie between 2^-40 and 1, or the gradient of a row",
                 hint="a smaller gradient cannot be certified in double precision",
             )  # fmt: skip
         self._objective()
@@ -89,16 +89,18 @@ class ObjectivePerturbation(Mechanism):
     @classmethod
     def for_target(
         cls, *, epsilon: Exact, delta: Exact, dimension: int, gradient: float, second: float, rows: int = 1,
-        loss: str = "logistic", heads: int = 1, ridge: float | None = None, tolerance: float = TOLERANCE,
+        loss: str = "logistic", heads: int = 1, ridge: float | None = None, tolerance: float | None = None,
     ) -> ObjectivePerturbation:  # fmt: skip
         """The least noise whose curve has delta(epsilon) <= delta, for `heads` such minimisers of the same rows.
 
-        The ridge that is left out puts the start of the Gaussian part half way to epsilon.
+        The ridge that is left out puts the start of the Gaussian part half way to epsilon. The tolerance that is left
+        out grows with the gradient of a row, as the errors of floats do.
         """
         target, limit, k = down(epsilon_parameter(epsilon)), delta_parameter(delta), whole("rows", rows)
         heads = whole("heads", heads)
         _known_loss(loss)
         gradient, second = positive("gradient", gradient), positive("second", second)
+        tolerance = float(f"{TOLERANCE * max(1.0, gradient):.6g}") if tolerance is None else tolerance
         steps, wanted = k * heads, None if ridge is None else positive("ridge", ridge)
         if loss == "logistic":
             most = gaussian_budget(epsilon=target, delta=limit).mu
@@ -172,8 +174,8 @@ class ObjectivePerturbation(Mechanism):
 
     @property
     def spacing(self) -> Fraction:
-        """The grid of the minimiser: rounding to it moves the gradient by little, or the certificate says so."""
-        return _power(float(self.reach) / (2.0**17 * math.sqrt(self.dimension)))
+        """The grid of the minimiser: rounding to it moves the gradient by n second tolerance / (2^26 ridge) or so."""
+        return _power(float(self.reach) / (2.0**26 * math.sqrt(self.dimension)))
 
     @property
     def reach(self) -> Fraction:

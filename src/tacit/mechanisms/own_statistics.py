@@ -26,7 +26,7 @@ from tacit.exact.balls import ball, upper
 from tacit.exact.checks import members, positive, settle, text, whole
 from tacit.exact.integers import add_exact
 from tacit.exact.rounding import Exact, exact_parameter
-from tacit.guarantees import Guarantee, Neighbours, Unit
+from tacit.guarantees import Guarantee, Neighbours, Unit, rows
 from tacit.mechanisms.base import Released, epsilon_parameter
 from tacit.mechanisms.propose_test_release import Tested, _ByTest
 from tacit.mechanisms.sensitivity import L1
@@ -44,7 +44,7 @@ CLAIM = "the distance to instability moves by at most 1 between neighbours, and 
 class CheckedDistance:
     """All tables of up to `rows` rows over `values` values were compared with all their neighbours.
 
-    `proposed` is the bound, in steps, above which a move counted as unstable.
+    `proposed` is the bound, in steps, above which a move counted as unstable; `functions` are what was checked.
     """
 
     proposed: int
@@ -52,6 +52,7 @@ class CheckedDistance:
     rows: int
     tables: int
     neighbours: Neighbours
+    functions: tuple[Any, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def words(self) -> str:
@@ -105,6 +106,13 @@ def check_distance(
                     must=f"be a whole number of at least 0 (at {held})",
                 )
             seen[table] = (_numbers(statistic(held)), int(found))
+            # Tables are sets with repetitions here; a function of the order would be checked on sorted ones alone.
+            for other in (held[::-1], held[1:] + held[:1]):
+                if (_numbers(statistic(other)), distance(other)) != seen[table]:
+                    raise InvalidParameter(
+                        parameter="statistic", value=str(other), must="not depend on the order of the rows",
+                        hint="sort them in it, and in the distance",
+                    )  # fmt: skip
         return seen[table]
 
     count = 0
@@ -129,7 +137,10 @@ def check_distance(
                         parameter="distance", value=far,
                         must=f"be 0 where the statistic is unstable: it moves by more than {bound} between {said}",
                     )  # fmt: skip
-    return CheckedDistance(proposed=bound, values=len(given), rows=most, tables=count, neighbours=relation)
+    return CheckedDistance(
+        proposed=bound, values=len(given), rows=most, tables=count, neighbours=relation,
+        functions=(statistic, distance),
+    )  # fmt: skip
 
 
 def _neighbours(table: tuple[int, ...], places: Sequence[int], relation: Neighbours, most: int) -> Any:
@@ -167,6 +178,7 @@ class StatisticByTest(_ByTest):
     numbers: int = 1
     proof: str = ""
     checked: CheckedDistance | None = None
+    proved_for: Unit | None = None
 
     def __post_init__(self) -> None:
         self._check()
@@ -179,6 +191,14 @@ class StatisticByTest(_ByTest):
         if not isinstance(self.checked, CheckedDistance | None):
             raise InvalidParameter(
                 parameter="checked", value=type(self.checked).__name__, must="come from check_distance(...)"
+            )
+        if not isinstance(self.proved_for, Unit | None):
+            raise InvalidParameter(
+                parameter="proved_for", value=type(self.proved_for).__name__, must="be a unit, such as rows()"
+            )
+        if self.checked is not None and self.checked.functions != (self.statistic, self.distance):
+            raise InvalidParameter(
+                parameter="checked", value="another check", must="be of this statistic and this distance"
             )
         if self.checked is not None and self.checked.proposed > self.proposed.steps(self.step):
             raise InvalidParameter(
@@ -195,11 +215,17 @@ class StatisticByTest(_ByTest):
 
     def certificate_for(self, unit: Unit) -> dict[str, Any]:
         """The promise as plain JSON, with what it rests on."""
-        if self.checked is not None and self.checked.neighbours is not unit.neighbours:
-            raise InvalidParameter(
-                parameter="unit", value=str(unit), must=f"be of neighbours by {self.checked.neighbours.value}",
-                hint="the distance was checked for these",
-            )  # fmt: skip
+        known = () if self.proved_for is None else ((self.proved_for, "proved"),)
+        if self.checked is not None and not self.proof:
+            known = (*known, (rows(neighbours=self.checked.neighbours), "checked"))
+        for own, how in known:
+            if unit != own:
+                raise InvalidParameter(
+                    parameter="unit",
+                    value=str(unit),
+                    must=f"be {own}",
+                    hint=f"the distance was {how} for these",
+                )
         promise = Guarantee(bound=self.bound, unit=unit, declared=self.assumptions)
         told = {
             "guarantee": promise.record,
@@ -272,6 +298,23 @@ def _solved(matrix: list[list[Fraction]], right: list[Fraction]) -> list[Fractio
     return out
 
 
+def _floats(row: Any, count: int) -> list[float]:
+    """The numbers of one row, 0 for what is none; of a row of another length all are 0. No row decides about others."""
+    try:
+        held = list(row)
+    except Exception:  # whatever one row raises, it has no numbers
+        held = []
+    if len(held) != count:
+        return [0.0] * count
+    out = []
+    for value in held:
+        try:
+            out.append(float(value))
+        except Exception:  # whatever one value raises, it is no number
+            out.append(0.0)
+    return out
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeastSquares:
     """Coefficients of least squares with an intercept, and their distance to instability; replace-one, n public.
@@ -295,6 +338,10 @@ class LeastSquares:
             self, columns=whole("columns", self.columns, least=1), rows=whole("rows", self.rows, least=1),
             grid=whole("grid", self.grid, least=1), floor=exact_parameter("floor", self.floor),
         )  # fmt: skip
+        if self.grid**2 * self.rows >= 1 << 62:
+            raise InvalidParameter(
+                parameter="grid", value=self.grid, must="be coarser: sums of products must stay below 2^62"
+            )
         if Fraction(self.floor) <= self.radius_squared:
             raise InvalidParameter(
                 parameter="floor", value=float(self.floor), must=f"be above {self.radius_squared}, the square of a row",
@@ -333,9 +380,10 @@ class LeastSquares:
         return math.ceil(Fraction(upper(formula))) * step
 
     def _sums(self, rows: Any) -> tuple[list[list[Fraction]], list[Fraction]]:
-        array = np.asarray(rows, dtype=np.float64)
-        if array.shape != (self.rows, self.columns + 1):
-            raise InvalidParameter(parameter="rows", value=str(array.shape), must="have the public shape")
+        held = list(rows.to_numpy() if hasattr(rows, "to_numpy") else rows)
+        if len(held) != self.rows:
+            raise InvalidParameter(parameter="rows", value=len(held), must="be as many as is public")
+        array = np.array([_floats(row, self.columns + 1) for row in held])
         clipped = np.rint(np.nan_to_num(np.clip(array, -1, 1)) * self.grid).astype(np.int64)
         z = np.column_stack([clipped[:, :-1], np.full(len(array), self.grid)])
         square = self.grid**2
@@ -379,6 +427,7 @@ class LeastSquares:
             statistic=lambda rows: self.statistic(rows, spacing=spacing), distance=self.distance,
             proposed=L1(self.move(spacing)), test_epsilon=test_epsilon, release_epsilon=release_epsilon, delta=delta,
             spacing=spacing, numbers=self.numbers, proof="the theorem least-squares-distance",
+            proved_for=rows(neighbours=Neighbours.REPLACE_ONE),
         )  # fmt: skip
 
     @classmethod

@@ -90,9 +90,9 @@ class SyntheticTable(Statistic):
         if self.order > 3:
             raise InvalidParameter(parameter="order", value=self.order, must="be 2 or 3")
         share = self.errors
-        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 0.9:
+        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 0.89:
             raise InvalidParameter(
-                parameter="errors", value=share, must="be a share of the price from 0 to 0.9",
+                parameter="errors", value=share, must="be a share of the price from 0 to 0.89",
                 hint="0.1 measures the error of the rows with a tenth of the price; 0 measures none",
             )  # fmt: skip
         settle(self, errors=float(share))

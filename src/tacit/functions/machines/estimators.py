@@ -25,7 +25,7 @@ from tacit.functions.machines.perturbed import perturbed_head
 from tacit.functions.machines.solvers import EpsilonInsensitive, Hinge, Huber, Logistic, Loss
 from tacit.functions.machines.training import MachinePlan, PenaltyChoice, ReleasedMachine
 from tacit.guarantees import Guarantee, Neighbours, Profile, Unit, compose, group_of, rows
-from tacit.mechanisms.objective import TOLERANCE, ObjectivePerturbation
+from tacit.mechanisms.objective import ObjectivePerturbation
 
 # What is handed to an estimator, as floats: value by value, so that no odd row decides about the others.
 #
@@ -493,7 +493,7 @@ class PrivateLogisticRegression(PrivateClassifier):
             epsilon=exact_parameter("epsilon", self.epsilon), delta=self.delta, dimension=features.dimension,
             gradient=radius, second=radius**2 * (1 + 2.0**-50), rows=steps, ridge=ridge,
             heads=n_classes if n_classes > 2 else 1,
-            tolerance=TOLERANCE if self.tolerance is None else positive("tolerance", self.tolerance),
+            tolerance=None if self.tolerance is None else positive("tolerance", self.tolerance),
         )  # fmt: skip
 
     def _release(

@@ -26,7 +26,7 @@ from tacit.functions.machines.objective import BinnedDesign, DenseDesign, ModelR
 from tacit.functions.machines.solvers import SmoothLoss
 from tacit.guarantees import Neighbours, Profile, gaussian_budget
 from tacit.mechanisms import RoundedGaussian
-from tacit.mechanisms.objective import TOLERANCE, Minimise, ObjectivePerturbation
+from tacit.mechanisms.objective import Minimise, ObjectivePerturbation
 from tacit.noise.source import Source, default_source
 from tacit.pld import GaussianPair, Product
 
@@ -57,7 +57,7 @@ class PerturbedPlan:
     smooth: float = SMOOTH
     bought: bool = False
     bins: int = 24
-    tolerance: float = TOLERANCE
+    tolerance: float | None = None
 
     def __post_init__(self) -> None:
         if self.coding not in CODINGS:

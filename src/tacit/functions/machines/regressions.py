@@ -35,7 +35,6 @@ from tacit.functions.machines.losses import ClippedPoisson
 from tacit.functions.machines.perturbed import SMOOTH, PerturbedPlan, PerturbedRelease
 from tacit.functions.machines.solvers import Huber, Logistic, SmoothLoss
 from tacit.guarantees import Guarantee, Unit, group_of, rows
-from tacit.mechanisms.objective import TOLERANCE
 
 
 def public_classes(column: Any) -> npt.NDArray[Any]:
@@ -77,7 +76,7 @@ class PerturbedModel(BaseEstimator):  # type: ignore[misc]
             delta=self.delta, neighbours=relation(self.neighbours), rows=self.rows,
             heads=n_classes if n_classes > 2 else 1, ridge=self.ridge, smooth=getattr(self, "smooth", 0.0),
             bought=bool(getattr(self, "buy_bins", False)), bins=getattr(self, "bins", BINS),
-            tolerance=TOLERANCE if self.tolerance is None else positive("tolerance", self.tolerance),
+            tolerance=None if self.tolerance is None else positive("tolerance", self.tolerance),
         )  # fmt: skip
 
     def _table(self, X: Any, *, reset: bool) -> Any:
