@@ -82,7 +82,7 @@ def test_the_officer_reads_who_what_and_what_the_declarations_do(page: str) -> N
     text = fold.words()
     for words in ("Asked by ann", "Approved by bo.", "Table stays, version 2024-12.", "signed by the key with the "
                   "fingerprint ab12", "The ledger knows of no look", "It holds whatever the data are",
-                  "Weight in grams is clamped between 0 and 1,000,000", "a mean is too high by what lies below",
+                  "Weight in grams is clamped between 0 and 1,000,000", "values below raise a mean",
                   "rows outside are counted as missing, and are in no mean of it"):  # fmt: skip
         assert words in text, words
 

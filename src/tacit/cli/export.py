@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 export = typer.Typer(
     cls=PlainGroup, rich_markup_mode=None, add_completion=False, no_args_is_help=True,
-    help="Fill the forms of others from a release: registry, evaluation, label, catalogues, signed bundle.",
+    help="Fill the forms of others from a release.",
 )  # fmt: skip
 DIR = typer.Argument(..., metavar="DIR", help="A folder that tacit release wrote.")
 OUT = typer.Option(None, "--out", help="The file to write; it must not exist yet. Default: beside DIR.")

@@ -25,10 +25,11 @@ def synthesise(
     ),
     json: bool = JSON,
 ) -> None:
-    """Make synthetic rows by a plan whose only release is of the kind synthetic_table, and charge its budget.
+    """Make synthetic rows by a plan and charge its budget.
 
-    Writes what tacit release writes, with the rows under rows/. Prints the margins on which the rows may be furthest
-    from the table. The same plan on the same data is answered from the ledger, without a charge.
+    The plan has one release, of the kind synthetic_table. Writes what tacit release writes, with the rows under rows/.
+    Prints the margins on which the rows may be furthest from the table. The same plan on the same data is answered
+    from the ledger, without a charge.
     """
     from contextlib import nullcontext
 

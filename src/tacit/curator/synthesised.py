@@ -116,7 +116,9 @@ class SynthesisTreatment(Treatment):
             count = len(question.details["shown"])
             return Estimate(value=np.full(count, np.nan), low=np.zeros(count), high=np.ones(count))
         value, low, high = np.array([found[m] for m in question.details["shown"]]).T
-        return Estimate(value=value, low=low, high=high)
+        # The ends use that a margin is no further off than a larger one that holds it; the measured error does not.
+        low = np.minimum(low, high)
+        return Estimate(value=np.clip(value, low, high), low=low, high=high)
 
     def synthetic(
         self, question: Question, noisy: NoisyParts, *, confidence: Fraction, publishable: bool = True,
