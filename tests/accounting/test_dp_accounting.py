@@ -7,6 +7,7 @@ of the events that `dp_accounting_source` writes. Its epsilon is an upper end of
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
@@ -126,3 +127,34 @@ def test_what_has_no_counterpart_is_refused() -> None:
         deep = theirs("SelfComposedDpEvent", event=deep, count=1)
     with pytest.raises(InvalidParameter, match="nested"):
         from_dp_accounting(deep)
+
+
+@pytest.mark.parametrize("epsilon", [2.255332209740299, 0.3, 0.1, 1.1, 3.7, 0.7, 4.9, 1e-3])
+def test_laplace_noise_is_written_with_no_more_noise_than_there_is(epsilon: float) -> None:
+    written = read_source(dp_accounting_source(events.LaplaceEvent(epsilon=epsilon)))
+    assert 1 - 1e-15 < Fraction(written.noise_multiplier) * Fraction(epsilon) <= 1
+    assert from_dp_accounting(written).epsilon >= epsilon  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        theirs("SelfComposedDpEvent", event=theirs("GaussianDpEvent", noise_multiplier=1.0), count=2.9),
+        theirs("DiscreteLaplaceDpEvent", noise_parameter=1.0, sensitivity=1.9),
+        theirs("RandomizedResponseDpEvent", noise_parameter=0.5, num_buckets=2.9),
+        theirs("SelfComposedDpEvent", event=theirs("GaussianDpEvent", noise_multiplier=1.0), count=math.nan),
+    ],
+)
+def test_a_broken_number_of_times_is_refused_and_not_cut_off(event: Any) -> None:
+    with pytest.raises(InvalidParameter, match="whole number"):
+        from_dp_accounting(event)
+
+
+def test_a_fraction_is_rounded_against_us() -> None:
+    for third in (Fraction(1, 3), Fraction(2, 3)):
+        read = from_dp_accounting(theirs("GaussianDpEvent", noise_multiplier=third))
+        assert Fraction(read.noise_multiplier) <= third  # type: ignore[attr-defined]
+    share = Fraction(10**17 + 1, 3 * 10**17)
+    inner = theirs("GaussianDpEvent", noise_multiplier=1.0)
+    sampled = from_dp_accounting(theirs("PoissonSampledDpEvent", sampling_probability=share, event=inner))
+    assert Fraction(sampled.sampling_rate) >= share  # type: ignore[attr-defined]

@@ -11,6 +11,7 @@ refused.
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 from tacit.accounting.events import (
@@ -48,14 +49,15 @@ def from_dp_accounting(event: Any, *, depth: int = 0) -> Event:
     if name not in KNOWN:
         raise UnknownName(what="event of dp-accounting", name=name, known=KNOWN)
     if name == "GaussianDpEvent":
-        return GaussianEvent(noise_multiplier=float(event.noise_multiplier))
+        return GaussianEvent(noise_multiplier=-up(-_fraction("noise_multiplier", event.noise_multiplier)))
     if name == "LaplaceDpEvent":
         return LaplaceEvent(epsilon=up(1 / _fraction("noise_multiplier", event.noise_multiplier)))
     if name == "DiscreteLaplaceDpEvent":
-        exact = _fraction("noise_parameter", event.noise_parameter) * int(event.sensitivity)
-        return DiscreteLaplaceEvent(epsilon=up(exact), sensitivity=int(event.sensitivity))
+        moved = _whole("sensitivity", event.sensitivity)
+        exact = _fraction("noise_parameter", event.noise_parameter) * moved
+        return DiscreteLaplaceEvent(epsilon=up(exact), sensitivity=moved)
     if name == "RandomizedResponseDpEvent":
-        return _response(float(event.noise_parameter), int(event.num_buckets))
+        return _response(float(event.noise_parameter), _whole("num_buckets", event.num_buckets))
     if name == "ZCDpEvent":
         if event.xi:
             raise NoLaw(
@@ -67,20 +69,31 @@ def from_dp_accounting(event: Any, *, depth: int = 0) -> Event:
         return ComposedEvent(events=tuple(from_dp_accounting(e, depth=depth + 1) for e in event.events))
     inner = from_dp_accounting(event.event, depth=depth + 1)
     if name == "SelfComposedDpEvent":
-        return RepeatedEvent(event=inner, times=int(event.count))
+        return RepeatedEvent(event=inner, times=_whole("count", event.count))
     if name == "PoissonSampledDpEvent":
-        return PoissonSampledEvent(event=inner, sampling_rate=float(event.sampling_probability))
+        return PoissonSampledEvent(event=inner, sampling_rate=_share(event.sampling_probability))
     share = _fraction("sample_size", event.sample_size) / _fraction("size", event.source_dataset_size)
     return SampledWithoutReplacementEvent(event=inner, sampling_rate=up(share))  # type: ignore[arg-type]
 
 
-def _fraction(name: str, value: Any) -> Any:
-    from fractions import Fraction
-
+def _fraction(name: str, value: Any) -> Fraction:
+    """The number that was given, kept whole if it is a fraction."""
     number = float(value)
     if not (math.isfinite(number) and number > 0):
         raise InvalidParameter(parameter=name, value=number, must="be positive and finite")
-    return Fraction(number)
+    return value if isinstance(value, Fraction) else Fraction(number)
+
+
+def _share(value: Any) -> float:
+    """A probability, rounded up if it is a fraction that no float is."""
+    return up(value) if isinstance(value, Fraction) else float(value)
+
+
+def _whole(name: str, value: Any) -> int:
+    """A whole number. Cutting 2.9 off to 2 would claim more privacy than there is."""
+    if isinstance(value, bool) or value != value or value in (math.inf, -math.inf) or int(value) != value:
+        raise InvalidParameter(parameter=name, value=value, must="be a whole number")
+    return int(value)
 
 
 def _response(share: float, buckets: int) -> Event:
@@ -124,8 +137,7 @@ def dp_accounting_source(event: Event) -> str:
 
 def _down(numerator: int, denominator: float) -> float:
     """A quotient rounded down: less noise than there is."""
-    found = float(numerator / _fraction("epsilon", denominator))
-    return found if found * denominator <= numerator else math.nextafter(found, 0.0)
+    return -up(-numerator / _fraction("epsilon", denominator))
 
 
 def _as_response(epsilon: float) -> str:
