@@ -474,6 +474,111 @@ def test_what_the_key_signs_must_hang_together(bundle: tuple[bytes, str], place:
         assert any(words in one for one in found), (change.__name__, found)
 
 
+def entry(held: Any, at: int, **change: Any) -> dict[str, Any]:
+    """One entry of a bundle with other words, its digest redone."""
+    content = verify_bundle.canonical({**json.loads(held["ledger"]["entries"][at]["content"]), **change})
+    digest = hashlib.sha256(content.encode()).hexdigest()
+    return {"sequence": json.loads(content)["sequence"], "digest": digest, "content": content}
+
+
+def test_entries_are_of_this_charge_once_each_and_under_the_anchor(
+    bundle: tuple[bytes, str], place: Path
+) -> None:
+    files = verify_bundle.unpack(bundle[0])
+
+    def old_anchor(held: Any, rest: Any) -> None:
+        held["ledger"]["anchor"] = "1:" + held["ledger"]["entries"][0]["digest"]
+
+    def made_up_anchor(held: Any, rest: Any) -> None:
+        held["ledger"]["anchor"] = f"{held['ledger']['entries'][-1]['sequence']}:{'0' * 64}"
+
+    def other_ledger(held: Any, rest: Any) -> None:
+        held["ledger"]["id"] = "0" * 32
+
+    def twice(held: Any, rest: Any) -> None:
+        held["ledger"]["entries"].append(held["ledger"]["entries"][0])
+
+    def foreign(held: Any, rest: Any) -> None:
+        held["ledger"]["entries"].append(entry(held, 0, sequence=9))
+        held["ledger"]["anchor"] = "10:" + "0" * 64
+
+    def unlinked(held: Any, rest: Any) -> None:
+        held["ledger"]["entries"][1] = entry(held, 1, previous="0" * 64)
+        held["ledger"]["anchor"] = "10:" + "0" * 64
+
+    def repeated_key(held: Any, rest: Any) -> None:
+        one = held["ledger"]["entries"][1]
+        one["content"] = '{"kind":"other",' + one["content"][1:]
+        one["digest"] = hashlib.sha256(one["content"].encode()).hexdigest()
+        held["ledger"]["anchor"] = "10:" + "0" * 64
+
+    for change, words in (
+        (old_anchor, "not under the anchor"), (made_up_anchor, "not under the anchor"),
+        (other_ledger, "another ledger"), (twice, "stands twice"), (foreign, "another charge"),
+        (unlinked, "does not follow"), (repeated_key, "cannot be read"),
+    ):  # fmt: skip
+        found = verify_bundle.problems(*again(place, files, change))[0]
+        assert any(words in one for one in found), (change.__name__, found)
+
+
+def test_a_signed_release_is_read_in_one_way_only(bundle: tuple[bytes, str], place: Path) -> None:
+    files = verify_bundle.unpack(bundle[0])
+    manifest, name = "release/manifest.json", "certificates/mean-cost.json"
+
+    def relist(rest: Any) -> None:
+        said = json.loads(rest[manifest])
+        said["files"][name] = hashlib.sha256(rest["release/" + name]).hexdigest()
+        said["digest"] = verify_bundle.content_digest(said)
+        said.pop("signature", None)
+        rest[manifest] = json.dumps(said).encode()
+
+    def two_readings(held: Any, rest: Any) -> None:
+        rest["release/" + name] = b'{"meaning":"nothing is revealed",' + rest["release/" + name][1:]
+        relist(rest)
+
+    def broken_signature(held: Any, rest: Any) -> None:
+        said = json.loads(rest[manifest])
+        said["signature"]["value"] = "00" * 64
+        rest[manifest] = json.dumps(said).encode()
+
+    def unlisted(held: Any, rest: Any) -> None:
+        rest["release/certificates/another.json"] = b"{}"
+
+    for change, words in (
+        (two_readings, "cannot be read"), (broken_signature, "signature in manifest.json does not hold"),
+        (unlisted, "does not list"),
+    ):  # fmt: skip
+        found = verify_bundle.problems(*again(place, files, change))[0]
+        assert any(words in one for one in found), (change.__name__, found)
+
+
+def test_a_key_of_small_order_signs_nothing(bundle: tuple[bytes, str]) -> None:
+    """For the neutral point, R = 0 and S = 0 are a signature under every text, made without a private key."""
+    files = verify_bundle.unpack(bundle[0])
+    held = json.loads(files[verify_bundle.CONTENT])
+    key = bytes([1]) + bytes(31)
+    mark = hashlib.sha256(key).hexdigest()
+    held["public_key"] = key.hex()
+    held["digest"] = verify_bundle.content_digest(held)
+    held["signature"] = {"algorithm": "Ed25519", "key": mark, "value": (key + bytes(32)).hex()}
+    body = (verify_bundle.canonical(held) + "\n").encode()
+    forged = verify_bundle.pack({**files, verify_bundle.CONTENT: body})
+    assert verify_bundle.problems(forged, mark)[0] == ["the signature does not hold"]
+
+
+def test_an_added_file_cannot_write_the_verdict(
+    bundle: tuple[bytes, str], place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, key = bundle
+    name = f"x\x1b[2J\x1b[H\rall holds; signed by the key {key}\n\x1b[8m"
+    forged = verify_bundle.pack({**verify_bundle.unpack(data), name: b""})
+    (place / "forged.zip").write_bytes(forged)
+    assert verify_bundle.main([str(place / "forged.zip"), key]) == 1
+    said = capsys.readouterr().out
+    assert "\x1b" not in said
+    assert not any(line.startswith("all holds") for line in said.splitlines())
+
+
 def test_another_key_is_not_the_expected_one(
     bundle: tuple[bytes, str], place: Path, folder: PublishedFolder
 ) -> None:
