@@ -362,6 +362,93 @@ def test_a_joint_release_has_no_sdmx_and_no_bundle(golden: dict[str, Path], plac
         bundle_bytes(joint, ledger=ledger_of(place), key=SigningKey.read(place / "office.key"))
 
 
+# --- what a reader could take for more than was certified ---------------------------------------------------
+ODD = """
+[data]
+path = "t.csv"
+[protect]
+unit = "rows"
+[budget]
+epsilon = 2.0
+[spend]
+epsilon = 1.0049
+[schema.code]
+kind = "category"
+keys = ["01", "02"]
+[schema.odd]
+kind = "category"
+keys = ["nan", "inf", "\\uFFFE"]
+[[release]]
+name = "a.b"
+kind = "count"
+by = ["code"]
+[[release]]
+name = "a b"
+kind = "count"
+by = ["odd"]
+"""
+
+
+def test_odd_keys_and_long_numbers_are_said_as_they_are(tmp_path: Path) -> None:
+    (tmp_path / "plan.toml").write_text(ODD)
+    (tmp_path / "t.csv").write_text("code,odd\n01,nan\n02,inf\n")
+    assert main(["release", str(tmp_path / "plan.toml"), "--out", str(tmp_path / "out")]) == 0
+    odd = read_folder(tmp_path / "out")
+    assert [t.columns[0].type for t in odd.tables] == ["string", "string"]
+    package = datapackage(odd, CatalogueWords(base="out"))
+    assert [r["schema"]["missingValues"] for r in package["resources"]] == [[""], [""]]
+    assert len({r["name"] for r in package["resources"]}) == 2
+    ElementTree.fromstring(sdmx_files(odd)["structure.xml"].decode())
+    texts = [
+        dict(label_text(odd).parts)["In numbers"], evaluation(odd)[0].answer, evaluation(odd)[1].answer,
+        registry_entry(odd, ANSWERS)["deployment"]["privacy_loss"]["privacy_parameters_details"],
+        package["description"],
+    ]  # fmt: skip
+    for text in texts:
+        assert "1.01" in text, text
+        assert "psilon = 1 " not in text, text
+
+
+def test_a_condition_goes_with_every_number(golden: dict[str, Path]) -> None:
+    exact, random = read_folder(golden["exact_table"]), read_folder(golden["random_data"])
+    for one in (exact, random):
+        assert "only under the assumption" in dict(label_text(one).parts)["In numbers"]
+        assert all("under the condition" in p.answer for p in evaluation(one)[:3])
+        assert finding(one, "Presence in the table") == NOT_MET
+        assert "only" in sdmx_files(exact)["structure.xml"].decode()
+    assert finding(random, "Delta is at most") == NOT_MET
+    assert "0.1 over the data" in evaluation(random)[2].answer
+    assert "without noise" in exact.tables[0].columns[-4].about
+    joint = registry_entry(read_folder(golden["joint"]), ANSWERS)["deployment"]["deployment_model"]
+    assert "custodian" not in joint["actors"]
+    assert "ledger of its own" in joint["release_type_details"]
+
+
+def test_a_curve_has_no_delta_of_zero(folder: PublishedFolder) -> None:
+    from dataclasses import replace
+
+    from tacit.guarantees.bounds import Concentrated, GaussianDP
+    from tacit.guarantees.record import to_record
+
+    for bound in (Concentrated(rho=0.5), GaussianDP(mu=1.5)):
+        first = dict(folder.first)
+        first["plan"] = {**first["plan"], "charge": to_record(replace(folder.charge, bound=bound))}
+        tables = (replace(folder.tables[0], certificate=first), *folder.tables[1:])
+        said = evaluation(replace(folder, tables=tables))[2].answer
+        assert "Delta is 0" not in said
+        assert "every epsilon has a delta above 0" in said
+
+
+def test_sdmx_structures_say_that_a_release_was_withdrawn(golden: dict[str, Path]) -> None:
+    known = read_folder(golden["desk"], ledger=str(golden["desk"].parent / "survey.ledger"))
+    text = sdmx_files(known)["structure.xml"].decode()
+    assert known.words.period or "Dataflow " not in text or "withdrawn" in text
+    csv_text = "STRUCTURE,STRUCTURE_ID,ACTION,REGION,Region,OBS_VALUE\n"
+    assert "it was withdrawn" in structure_text(
+        {"x": ("X", csv_text)}, prepared="2026-01-01", about="it was withdrawn"
+    )
+
+
 # --- the bundle --------------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def bundle(place: Path, folder: PublishedFolder) -> tuple[bytes, str]:

@@ -202,14 +202,14 @@ def datapackage(
 @export.command()
 def sdmx(
     folder: Path = DIR, out: Path | None = OUT_DIR,
-    json: bool = JSON,
+    ledger: str | None = LEDGER, json: bool = JSON,
 ) -> None:  # fmt: skip
     """Write SDMX-CSV files and the SDMX-ML structure message that describes them."""
     from tacit.report.exports.published import read_folder
     from tacit.report.exports.structures import sdmx_files
 
     place = _place(folder, out, "-sdmx")
-    found = read_folder(folder)
+    found = read_folder(folder, ledger=ledger)
     _write("sdmx", {place / name: body for name, body in sdmx_files(found).items()}, json)
 
 

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from tacit.errors import InvalidParameter
 from tacit.report.exports.published import NUMBERS, PublishedFolder, PublishedTable
-from tacit.report.exports.registry import stated
+from tacit.report.exports.registry import in_words, stated
 
 EU = "http://publications.europa.eu/resource/authority"
 MEDIA = {".csv": "text/csv", ".parquet": "application/vnd.apache.parquet", ".json": "application/json"}
@@ -56,7 +56,9 @@ def address(parameter: str, text: str) -> str:
 def sentences(folder: PublishedFolder) -> str:
     """What every catalogue says of privacy: the promise with its unit and its condition, and what intervals cover."""
     promise = stated(folder)
-    said = [f"Published with a privacy guarantee: {promise}."]
+    said = [
+        f"Published with a privacy guarantee: {in_words(promise.bound)}{str(promise).removeprefix(str(promise.bound))}."
+    ]
     if folder.made_up:
         said.append("The people of the table are made up.")
     said += [f"Correction: {c}." for c in folder.corrections]
@@ -162,7 +164,12 @@ def _distribution(
 
 
 def _files(folder: PublishedFolder, table: PublishedTable) -> list[str]:
-    wanted = (f"values/{table.stem}.csv", f"values/{table.stem}.parquet", f"certificates/{table.stem}.json")
+    wanted = (
+        f"rows/{table.stem}.csv",
+        f"values/{table.stem}.csv",
+        f"values/{table.stem}.parquet",
+        f"certificates/{table.stem}.json",
+    )
     return [name for name in wanted if name in folder.files]
 
 
@@ -232,10 +239,14 @@ def _record_set(table: PublishedTable) -> dict[str, Any]:
 # --- frictionless ------------------------------------------------------------------------------------------
 def datapackage(folder: PublishedFolder, words: CatalogueWords) -> dict[str, Any]:
     """A frictionless data package: a resource with a table schema for each table."""
+    names: list[str] = []
+    for table in folder.tables:  # "a.b" and "a b" have one slug
+        slug = _slug(table.stem)
+        names.append(slug if slug not in names else f"{slug}-{len(names) + 1}")
     found: dict[str, Any] = {
         "profile": "tabular-data-package", "name": _slug(folder.title), "title": folder.title,
         "description": describe(folder), "created": str(folder.first["made"]),
-        "resources": [_resource(folder, t, words) for t in folder.tables],
+        "resources": [{**_resource(folder, t, words), "name": n} for n, t in zip(names, folder.tables, strict=True)],
     }  # fmt: skip
     publisher = words.publisher or folder.words.publisher
     if publisher:
@@ -254,10 +265,11 @@ def _resource(folder: PublishedFolder, table: PublishedTable, words: CatalogueWo
         if column.about:
             one["description"] = column.about
         fields.append(one)
-    schema: dict[str, Any] = {"fields": fields, "missingValues": list(NO_NUMBER)}
-    if table.keys and all(
-        c.is_key is False or "" not in {r[i] for r in table.rows} for i, c in enumerate(table.columns)
-    ):
+    numbers = {r[i] for r in table.rows for i, c in enumerate(table.columns) if c.name in NUMBERS}
+    missing = [text for text in NO_NUMBER if not text or text in numbers]
+    schema: dict[str, Any] = {"fields": fields, "missingValues": missing}
+    held = {r[i] for r in table.rows for i, c in enumerate(table.columns) if c.is_key}
+    if table.keys and not held & set(missing):
         schema["primaryKey"] = [c.name for c in table.keys]
     return {
         "profile": "tabular-data-resource", "name": _slug(table.stem), "title": table.title,

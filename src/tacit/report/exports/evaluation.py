@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from tacit.errors import TacitError
-from tacit.guarantees import Always, Neighbours, People
-from tacit.guarantees.bounds import Approximate
+from tacit.guarantees import Always, Neighbours, People, RandomData
+from tacit.guarantees.bounds import Approximate, Pure
 from tacit.report.exports.published import PublishedFolder
-from tacit.report.exports.registry import exactness, stated, variant
+from tacit.report.exports.registry import exactness, in_words, stated, three_up, variant
 from tacit.report.page import DARK, LIGHT
 from tacit.report.view import Markup, join, tag
 
@@ -49,9 +49,11 @@ def evaluation(folder: PublishedFolder) -> list[EvaluationPoint]:
 def _top(folder: PublishedFolder) -> Iterator[EvaluationPoint]:
     promise = stated(folder)
     bound, unit = promise.bound, promise.unit
+    always = isinstance(promise.condition, Always) and not folder.conditional
+    given = "" if always else ", under the condition below"
     yield EvaluationPoint(
         0, "The privacy loss is stated, with its variant", MET,
-        f"{variant(promise)}: {bound}, for all releases of the plan together.",
+        f"{variant(promise)}: {in_words(bound)}, for all releases of the plan together{given}.",
         f"certificates, plan.charge, composed by {folder.first['plan'].get('charged_by') or 'a single release'}",
     )  # fmt: skip
     level = float(bound.delta) if isinstance(bound, Approximate) else 1e-6
@@ -59,18 +61,22 @@ def _top(folder: PublishedFolder) -> Iterator[EvaluationPoint]:
     small = epsilon <= LARGE_EPSILON
     yield EvaluationPoint(
         0, f"The privacy loss is at most epsilon = {LARGE_EPSILON:g}", MET if small else NOT_MET,
-        f"Epsilon is {epsilon:.3g} at delta = {level:.2g}. "
+        f"Epsilon is {three_up(epsilon)} at delta = {three_up(level)}{given}. "
         + (_guess(folder) if isinstance(promise.condition, Always) else "No reading for one person is known."),
         "theorem trade-off-curve; the limit of 10 is ours: a reader may set another",
     )  # fmt: skip
-    certain = bound.delta_at(float("inf")) if isinstance(bound, Approximate) else 0.0
+    curve = not isinstance(bound, Pure | Approximate)
+    certain = float(bound.delta) if isinstance(bound, Approximate) else level if curve else 0.0
+    gamma = float(promise.condition.gamma) if isinstance(promise.condition, RandomData) else 0.0
     yield EvaluationPoint(
-        0, f"Delta is at most {LARGE_DELTA:g}", MET if certain <= LARGE_DELTA else NOT_MET,
-        f"Delta is {certain:.2g}. " + ("" if certain == 0 else "It should be far below one over the number of people, "
+        0, f"Delta is at most {LARGE_DELTA:g}", MET if max(certain, gamma) <= LARGE_DELTA else NOT_MET,
+        (f"The bound is a curve: every epsilon has a delta above 0. Delta is {three_up(certain)} for that above. "
+         if curve else f"Delta is {three_up(certain)}{given}. ")
+        + (f"But the promise fails with probability {three_up(gamma)} over the data. " if gamma else "")
+        + ("" if certain == 0 else "It should be far below one over the number of people, "
         "a number that this page does not know."),
         "certificates, plan.charge",
     )  # fmt: skip
-    always = isinstance(promise.condition, Always) and not folder.conditional
     yield EvaluationPoint(
         0, "The promise holds whatever an adversary knows", MET if always else NOT_MET,
         "It is differential privacy: it holds for all data and all knowledge." if always else
@@ -88,9 +94,10 @@ def _top(folder: PublishedFolder) -> Iterator[EvaluationPoint]:
     )  # fmt: skip
     public_n = unit.neighbours is Neighbours.REPLACE_ONE
     yield EvaluationPoint(
-        0, "Presence in the table is protected", NOT_MET if public_n else MET,
+        0, "Presence in the table is protected", MET if always and not public_n else NOT_MET,
         "The number of units is public: only what a unit says is protected." if public_n else
-        "Presence is protected as much as content.",
+        "Presence is protected as much as content." if always else
+        "Presence is protected as content is: under the condition alone.",
         "certificates, neighbours",
     )  # fmt: skip
     yield EvaluationPoint(
@@ -123,7 +130,7 @@ def _middle(folder: PublishedFolder) -> Iterator[EvaluationPoint]:
         1,
         "The randomness is fit for the purpose",
         MET,
-        str(folder.first["computational"]),
+        " ".join(dict.fromkeys(str(t.certificate["computational"]) for t in folder.tables)),
         "certificates, noise_source",
     )
     yield EvaluationPoint(1, "Bounds and parameters were not chosen by looking at the data", *_looks(folder))

@@ -16,7 +16,7 @@ from tacit.errors import NoLaw, TacitError, UnknownName
 from tacit.guarantees import Always, Neighbours, People
 from tacit.report.exports.evaluation import percent_up, style_of, whole_page
 from tacit.report.exports.published import PublishedFolder
-from tacit.report.exports.registry import stated
+from tacit.report.exports.registry import in_words, stated
 from tacit.report.view import Markup, join, tag
 
 LANGUAGES = ("en", "de")
@@ -42,6 +42,7 @@ WORDS: dict[str, dict[str, str]] = {
         "no_guess": "No limit for one given person is known.",
         "condition": "This is not differential privacy without a condition. It holds only under an "
                      "assumption: {condition}.",
+        "only_then": "; only under the assumption above",
         "for_ever": "For as long as the numbers exist. Later publications about the same people add to what can be "
                     "revealed; the publisher keeps a ledger of them.",
         "nobody_named": "The publisher did not name a contact.",
@@ -73,6 +74,7 @@ WORDS: dict[str, dict[str, str]] = {
         "no_guess": "Für eine einzelne Person ist keine Grenze bekannt.",
         "condition": "Dies ist keine bedingungslose Differential Privacy. Es gilt nur unter einer Annahme, hier auf "
                      "Englisch: {condition}.",
+        "only_then": "; nur unter der genannten Annahme",
         "for_ever": "So lange es die Zahlen gibt. Spätere Veröffentlichungen über dieselben Menschen kommen hinzu; wer "
                     "veröffentlicht, führt darüber Buch.",
         "nobody_named": "Es wurde kein Kontakt genannt.",
@@ -110,7 +112,9 @@ def label_text(folder: PublishedFolder, language: str = "en") -> LabelText:
         who = words["rows"] if type(unit).__name__ == "Rows" else words["other"].format(noun=unit.noun)
     who += words["counted" if public_n else "present"] if isinstance(promise.condition, Always) else ""
     contact = ", ".join(t for t in (folder.words.publisher, folder.words.contact) if t)
-    number = f"{promise.bound}; {folder.first['neighbours']}"
+    number = f"{in_words(promise.bound)}; {folder.first['neighbours']}"
+    if folder.conditional or not isinstance(promise.condition, Always):
+        number += words["only_then"]
     warnings = [words["made_up"]] if folder.made_up else []
     warnings += [words["withdrawn"].format(text=c) for c in folder.corrections]
     return LabelText(
@@ -131,7 +135,7 @@ def _what(folder: PublishedFolder, words: Mapping[str, str]) -> str:
     names = [t.title for t in folder.tables]
     shown = ", ".join(names[:6]) + (words["more"].format(count=len(names) - 6) if len(names) > 6 else "")
     text = words["tables" if len(names) > 1 else "table"].format(count=len(names), names=shown)
-    if not any(t.noisy for t in folder.tables):
+    if not all(t.noisy for t in folder.tables):
         text = f"{shown}."
     return text + (words["period"].format(period=folder.words.period) if folder.words.period else "")
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,7 +32,9 @@ NUMBERS = ("value", "low", "high")
 QUALITY = "quality"
 MODELS = frozenset({"classifier", "regression_function", "logistic", "additive", "linear", "decision_tree"})
 """Statistics whose release is a model that predicts."""
-SYNTHETIC = frozenset({"synthetic", "synthesis"})
+SYNTHETIC = frozenset({"synthetic_table"})
+_INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +233,8 @@ def _table(
     heads, *rows = [tuple(row) for row in csv.reader(io.StringIO(text.decode()))]
     level = float(said["intervals"]["confidence"])
     about = {
-        "value": "the released value, with noise",
+        "value": "the released value, "
+        + ("without noise" if said["computational"] == NOTHING_DRAWN else "with noise"),
         "low": f"lower end of the {level:.4g} interval for the noise",
         "high": f"upper end of the {level:.4g} interval for the noise",
         QUALITY: "whether the value is good enough to use, by the rule of the report",
@@ -248,15 +252,14 @@ def _table(
 
 
 def _type(head: str, rows: Sequence[Sequence[str]], at: int) -> str:
-    """The narrowest type that all cells have; values and ends of intervals may be empty."""
+    """The narrowest type that all cells have; values and ends of intervals may be empty.
+
+    A key such as 01, 1_0 or nan is text: a reader who takes it for a number makes another key of it.
+    """
     cells = {row[at] for row in rows} - ({"", "nan", "inf", "-inf"} if head in NUMBERS else set())
-    for kind, read in (("integer", int), ("number", float)):
-        try:
-            for cell in cells:
-                read(cell)
-        except ValueError:
-            continue
-        return kind if cells and not (kind == "integer" and any("_" in c for c in cells)) else "string"
+    for kind, form in (("integer", _INTEGER), ("number", _NUMBER)):
+        if cells and all(form.fullmatch(cell) for cell in cells):
+            return kind
     return "string"
 
 

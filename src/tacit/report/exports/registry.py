@@ -7,14 +7,16 @@ which region and sector, why these choices, and who wrote the entry.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
 from tacit.errors import InvalidParameter, UnknownName
 from tacit.guarantees import Always, Guarantee, Neighbours, People
-from tacit.guarantees.bounds import Approximate, Concentrated, GaussianDP, Pure, Renyi
+from tacit.guarantees.bounds import Approximate, Bound, Concentrated, GaussianDP, Pure, Renyi
 from tacit.report.exports.published import PublishedFolder
 
 SECTORS = ("Technology", "Healthcare", "Education", "Government", "Energy", "Finance")
@@ -111,6 +113,22 @@ def stated(folder: PublishedFolder) -> Guarantee:
     return replace(charge, condition=folder.tables[0].guarantee.condition) if folder.joint else charge
 
 
+def in_words(bound: Bound) -> str:
+    """The bound as a short phrase, its numbers rounded up to three digits: never less than what was certified."""
+    if type(bound) not in (Pure, Approximate, Concentrated, GaussianDP):
+        return str(bound)
+    return " with ".join(f"{name} = {three_up(float(value))}" for name, value in bound.parameters.items())
+
+
+def three_up(value: float) -> str:
+    """Three significant digits, rounded up; a decimal that became a float stays itself."""
+    if not value or not math.isfinite(value):
+        return f"{value:g}"
+    exact = Decimal(value) * (1 - Decimal("1e-12"))
+    step = Decimal(1).scaleb(exact.adjusted() - 2)
+    return f"{float(exact.quantize(step, rounding=ROUND_CEILING)):.3g}"
+
+
 def variant(promise: Guarantee) -> str:
     """The registry's name of the variant. A condition other than "always", or mu, makes it a custom one."""
     if not isinstance(promise.condition, Always):
@@ -128,11 +146,9 @@ def _description(folder: PublishedFolder, names: Sequence[str]) -> str:
     shown = ", ".join(names[:12]) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
     made_up = " The people of the table are made up: this is a demonstration." if folder.made_up else ""
     period = f" Period: {folder.words.period}." if folder.words.period else ""
-    noise = (
-        " with noise"
-        if any(t.noisy for t in folder.tables)
-        else ", published without noise under a condition"
-    )
+    noisy = {t.noisy for t in folder.tables}
+    noise = " with noise" if noisy == {True} else ", published without noise under a condition"
+    noise = ", some with noise and some without it under a condition" if len(noisy) == 2 else noise
     return f"{len(names)} {'table' if len(names) == 1 else 'tables'}{noise}: {shown}.{period}{made_up}"
 
 
@@ -195,11 +211,11 @@ def _parameters(promise: Guarantee) -> dict[str, Any]:
 
 def _details(folder: PublishedFolder, promise: Guarantee) -> str:
     bound = promise.bound
-    said = [f"The certified bound of all releases together is {bound}."]
+    said = [f"The certified bound of all releases together is {in_words(bound)}."]
     if isinstance(bound, GaussianDP):
         said.append(
             "The variant is Gaussian DP: no test tells two neighbours apart better than it tells "
-            f"N(0, 1) from N({bound.mu:.6g}, 1). Epsilon and delta above are one point of its curve."
+            f"N(0, 1) from N({bound.mu!r}, 1). Epsilon and delta above are one point of its curve."
         )
     if isinstance(bound, Renyi):
         said.append("Epsilon and delta above are one point that follows from the Renyi bounds.")
@@ -207,7 +223,11 @@ def _details(folder: PublishedFolder, promise: Guarantee) -> str:
         said.append(f"This is not differential privacy without a condition: it holds {promise.condition}.")
     elif folder.conditional:
         said.append("Some releases hold only under a condition; their certificates state it.")
-    said += [f"{t.title}: {t.guarantee.bound}." for t in folder.tables] if len(folder.tables) > 1 else []
+    said += (
+        [f"{t.title}: {in_words(t.guarantee.bound)}." for t in folder.tables]
+        if len(folder.tables) > 1
+        else []
+    )
     return " ".join(said)
 
 
@@ -217,16 +237,23 @@ def _model(folder: PublishedFolder) -> dict[str, str]:
         found["model_name_details"] = (
             "Several holders added their shares of the noise; an aggregator saw masked sums only."
         )
+    holder = (
+        "Each holder keeps its own rows and runs tacit; an aggregator adds up."
+        if folder.joint
+        else "The custodian holds the table and runs tacit."
+    )
     found["actors"] = (
-        "The custodian holds the table and runs tacit. Readers see the published files only. "
-        "Nothing is promised against somebody who can read the custodian's machine."
+        f"{holder} Readers see the published files only. "
+        "Nothing is promised against somebody who can read the machine where rows lie."
     )
     version = str(folder.first["data"].get("version") or "")
     found |= {
         "release_type": "One release",
         "release_type_details": (
-            "One plan, charged once to a ledger that belongs to the table. Every later release of the same table is "
-            "charged to the same ledger, under a total that was fixed before."
+            "One plan, charged by each holder to a ledger of its own."
+            if folder.joint
+            else "One plan, charged once to a ledger that belongs to the table. Every later release of the same table "
+            "is charged to the same ledger, under a total that was fixed before."
         ),
         "data_source_type": "Static",
         "access_type": "Non-interactive",
@@ -291,7 +318,7 @@ def exactness(folder: PublishedFolder) -> list[str]:
             "Sums are integers on a public grid and the noise is drawn exactly on it: no floating-point error."
         ]
     return [
-        f"Continuous noise is rounded to a public grid; what that may cost is counted (numerical delta {cost:.2g})."
+        f"Continuous noise is rounded to a public grid; its cost is counted (numerical delta {three_up(cost)})."
     ]
 
 

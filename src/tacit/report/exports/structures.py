@@ -7,20 +7,23 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Mapping
 from xml.sax.saxutils import escape, quoteattr
 
 from tacit.errors import InvalidParameter
+from tacit.report.exports.catalogues import sentences
 from tacit.report.exports.published import PublishedFolder
 from tacit.report.exports.tables import AGENCY, TAKEN, id_of, sdmx_text
 
 _MES = "http://www.sdmx.org/resources/sdmxml/schemas/v2_1/message"
 _STR = "http://www.sdmx.org/resources/sdmxml/schemas/v2_1/structure"
 _COM = "http://www.sdmx.org/resources/sdmxml/schemas/v2_1/common"
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 MEASURE = "OBS_VALUE"
 NUMERIC = ("CONF_LOW", "CONF_HIGH", "CONF_LEVEL")
 NAMES = {
-    "OBS_VALUE": "Observed value, with noise", "OBS_STATUS": "Observation status",
+    "OBS_VALUE": "Observed value", "OBS_STATUS": "Observation status",
     "CONF_LOW": "Lower end of the interval",
     "CONF_HIGH": "Upper end of the interval", "CONF_LEVEL": "Confidence level", "QUALITY": "Quality",
     "COMMENT_OBS": "Comment", "TIME_PERIOD": "Time period",
@@ -28,12 +31,15 @@ NAMES = {
 STATUS = {"A": "Normal value", "U": "Low reliability", "O": "Missing value"}
 
 
-def structure_text(flows: Mapping[str, tuple[str, str]], *, prepared: str) -> str:
+def structure_text(flows: Mapping[str, tuple[str, str]], *, prepared: str, about: str = "") -> str:
     """One message for all dataflows: {stem of the file: (title, SDMX-CSV text)}; `prepared` is a day.
+
+    `about` is what every dataflow says of itself: its guarantee, its condition, a withdrawal.
 
     SDMX has no data structure without a dimension, so that a release of a single number without a period has none.
     """
     lists, schemes, structures, dataflows = [], [], [], []
+    said = f'<com:Description xml:lang="en">{_text(about)}</com:Description>' if about else ""
     for stem, (title, text) in flows.items():
         rows = list(csv.reader(io.StringIO(text)))
         heads, body = rows[0], rows[1:]
@@ -49,7 +55,7 @@ def structure_text(flows: Mapping[str, tuple[str, str]], *, prepared: str) -> st
         schemes.append(_scheme(f"CS_{flow}", title, concepts))
         structures.append(_structure(flow, title, [id for _, id in keys], held))
         dataflows.append(
-            f'<str:Dataflow id={quoteattr(flow)} agencyID="{AGENCY}" version="1.0">{_name(title)}<str:Structure>'
+            f'<str:Dataflow id={quoteattr(flow)} agencyID="{AGENCY}" version="1.0">{_name(title)}{said}<str:Structure>'
             f'<Ref id={quoteattr("DSD_" + flow)} version="1.0" agencyID="{AGENCY}" package="datastructure" '
             'class="DataStructure"/></str:Structure></str:Dataflow>'
         )
@@ -74,8 +80,13 @@ def _keys(heads: list[str]) -> list[tuple[int, str]]:
     return found
 
 
+def _text(text: str) -> str:
+    """A text for XML, which has no signs such as U+FFFE: they become the sign for a missing one."""
+    return escape(_NOT_XML.sub("\ufffd", text))
+
+
 def _name(text: str) -> str:
-    return f'<com:Name xml:lang="en">{escape(text) or "-"}</com:Name>'
+    return f'<com:Name xml:lang="en">{_text(text) or "-"}</com:Name>'
 
 
 def _codelist(id: str, title: str, codes: Mapping[str, str]) -> str:
@@ -170,4 +181,7 @@ def sdmx_files(folder: PublishedFolder) -> dict[str, bytes]:
             table = titles[one.name]
             flows[table.stem] = (table.title, sdmx_text(one, file.words))
     found = {f"{stem}.csv": text.encode() for stem, (_, text) in flows.items()}
-    return {**found, "structure.xml": structure_text(flows, prepared=folder.day).encode()}
+    return {
+        **found,
+        "structure.xml": structure_text(flows, prepared=folder.day, about=sentences(folder)).encode(),
+    }
