@@ -276,3 +276,23 @@ def test_no_row_decides_whether_a_minimum_is_certified(loss: Any, epsilon: float
         assert head(term, float(noise.spacing))[1] <= noise.tolerance
     # The noise that covers the error stays far below the one that protects.
     assert noise.output.noise_std < 0.02 * noise.noise_std / noise.ridge
+
+
+def test_a_released_machine_does_not_tell_a_private_number_of_rows() -> None:
+    """Add-or-remove: all but the weights is the same whatever the number of rows; the ridge may not follow it."""
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-1, 1, (40, 2))
+    y = (X[:, 0] > 0).astype(int)
+
+    def fitted(count: int, **more: Any) -> Any:
+        given = {"neighbours": "add-or-remove", "source": SeededSource(seed=1), "classes": [0, 1]} | more
+        return PrivateLogisticRegression(1, 1e-5, domain=BOX, **given).fit(X[:count], y[:count])
+
+    one, other = (fitted(count) for count in (40, 39))
+    assert one.plan_ == other.plan_
+    assert one.machine_.penalty == other.machine_.penalty == one.plan_.ridge / 2
+    for more in ({"penalty": 0.1}, {"penalty": [0.1, 0.2], "choice_epsilon": 0.5}):
+        with pytest.raises(InvalidParameter):
+            fitted(40, **more)
+    with pytest.raises(InvalidParameter, match="list of penalties"):
+        fitted(40, neighbours="replace-one", rows=3, penalty=[0.1, 0.2], choice_epsilon=0.5)

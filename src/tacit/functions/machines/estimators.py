@@ -467,12 +467,18 @@ class PrivateLogisticRegression(PrivateClassifier):
         if not isinstance(self.mechanism, str) or self.mechanism not in ("objective", "output"):
             raise InvalidParameter(parameter="mechanism", value=self.mechanism, must="be objective or output")
         listed = self.penalty is not None and not is_number(self.penalty)
-        if self.mechanism == "output" and (self.neighbours != "replace-one" or self.rows != 1):
+        public = relation(self.neighbours) is Neighbours.REPLACE_ONE
+        if (self.mechanism == "output" or listed) and not (public and self.rows == 1):
             raise InvalidParameter(
                 parameter="neighbours",
                 value=self.neighbours,
-                must='be "replace-one" with rows=1 for output noise',
+                must='be "replace-one" with rows=1 for output noise and for a list of penalties',
             )
+        if self.penalty is not None and not public:
+            raise InvalidParameter(
+                parameter="penalty", value=self.penalty, must="be left out where the number of rows is private",
+                hint="it counts for a mean over the rows; the ridge then follows from the price",
+            )  # fmt: skip
         return self.mechanism == "objective" and not listed
 
     def perturbation(self, *, n_samples: int, n_features: int, n_classes: int = 2) -> ObjectivePerturbation:
@@ -483,6 +489,7 @@ class PrivateLogisticRegression(PrivateClassifier):
                     parameter=name, value=None, must="be given",
                     hint="there is no default: how much may be revealed is for you to say",
                 )  # fmt: skip
+        self._objective()
         features = self._features(n_features)
         radius = features.radius + features.rounding
         ridge = None
@@ -518,13 +525,16 @@ class PrivateLogisticRegression(PrivateClassifier):
         if not publishable:
             declared = (*declared, SECRET_SEED)
         bound = mechanism.bound if len(found) == 1 else Profile.product([(mechanism.bound, len(found))])
+        # The penalty of a mean of losses tells the number of rows; where that is private, it is that of their sum.
+        relative = relation(self.neighbours)
+        losses = X.shape[0] if relative is Neighbours.REPLACE_ONE else 1
         self.machine_ = ReleasedMachine(
             features=features, weights=np.array(found), noise_std=float(mechanism.output.noise_std), bound=bound,
-            loss="logistic", penalty=mechanism.ridge / (2 * max(X.shape[0], 1)), publishable=publishable,
+            loss="logistic", penalty=mechanism.ridge / (2 * max(losses, 1)), publishable=publishable,
         )  # fmt: skip
         self.plan_ = mechanism
         self.events_ = tuple(e for _ in found for e in mechanism.events)
-        unit: Unit = rows(neighbours=relation(self.neighbours))
+        unit: Unit = rows(neighbours=relative)
         if self.rows > 1:
             unit = group_of(unit, size=self.rows)
         self.guarantee_ = Guarantee(bound=bound, unit=unit, declared=declared)
