@@ -63,7 +63,7 @@ MEAN = '[[release]]\nkind = "mean"\nname = "one"\ncolumn = "pay"\nepsilon = 1.0\
 RATIO = '[[release]]\nkind = "ratio"\nname = "one"\nnumerator = "pay"\ndenominator = "age"\nepsilon = 1.0\n'
 ONE_NUMBER = '[[release]]\nkind = "sum"\nname = "one"\ncolumn = "age"\nepsilon = 20.0\n'
 GAUSSIAN = '[[release]]\nkind = "ratio"\nname = "one"\nnumerator = "pay"\ndenominator = "age"\nrho = 0.1\n'
-SHARED = """[spend]
+SHARED = f"""[spend]
 epsilon = 1.0
 delta = 1e-6
 [[release]]
@@ -74,7 +74,7 @@ order = 1
 [[release]]
 kind = "quantiles"
 column = "pay"
-at = [0.5]
+at = {[i / 20 for i in range(1, 20)]}
 [[release]]
 kind = "variance"
 column = "pay"
@@ -210,6 +210,8 @@ def test_an_honest_release_that_shares_a_delta_holds(
     written(tmp_path, SHARED)
     assert wrong(capsys, tmp_path) == []
     assert wrong(capsys, tmp_path, "--ledger", str(tmp_path / "t.ledger")) == []
+    said = [json.loads(path.read_text()) for path in (tmp_path / "out" / "certificates").iterdir()]
+    assert sum(c["choice"]["treatment"]["price"]["mu"] is not None for c in said) >= 2
     page = (tmp_path / "out" / "report.html").read_text()
     assert "accounted together they cost" in page
 

@@ -11,6 +11,7 @@ import pytest
 
 import tacit
 from tacit.curator.prices import Price
+from tacit.mechanisms.rank_selection import ranges_around
 
 FLAGS = [f"f{i}" for i in range(8)]
 SCHEMA: dict[str, Any] = {
@@ -101,12 +102,32 @@ def test_shares_of_any_mixture_add_up_to_the_price() -> None:
     assert plan.charged.exact["epsilon"] <= 1
 
 
+@pytest.mark.parametrize("rows", [2, 10, 10_000, 10**8])
+def test_a_public_number_of_rows_makes_ranges_that_are_released(rows: int) -> None:
+    """The counts around the choices are over the ranges that they were made for, whatever their size."""
+    with curator("add-or-remove") as held:
+        plan = held.preview([tacit.query(tacit.median("x"), rows=rows, epsilon=1)])
+        (found,) = held.release([tacit.query(tacit.median("x"), rows=rows, epsilon=1)])
+    treatment = plan.releases[0].treatment
+    assert treatment.counts.bins == ranges_around(1, bins=treatment.selection.bins, finest=treatment.finest)
+    low, high = found.interval
+    assert 0 <= low <= found.value <= high <= 100_000
+
+
 @pytest.mark.parametrize("paid", [{"rho": 0.05}, {"mu": 0.3}])
 def test_ranks_take_pure_noise_inside_any_price_where_it_is_better(paid: dict[str, Any]) -> None:
     budget = tacit.Concentrated(rho=1e3) if "rho" in paid else tacit.GaussianDP(mu=1e3)
+    deciles_of_x = tacit.quantiles("x", at=[i / 10 for i in range(1, 10)])
+    asked = (tacit.median("x"), tacit.median("y"), deciles_of_x)
     with curator("add-or-remove", budget) as held:
-        fine, coarse = (held.preview(tacit.median(c), **paid) for c in ("x", "y"))
-    assert "Gaussian" in fine.releases[0].treatment.reason.split(":")[0]
-    for plan in (fine, coarse):
+        fine, coarse, deciles = (held.preview(s, **paid) for s in asked)
+    taken = [plan.releases[0].treatment.reason.split(":")[0] for plan in (fine, deciles)]
+    assert taken[0] == "selections by rank"
+    assert "Gaussian" in taken[1]
+    for plan in (fine, coarse, deciles):
+        (release,) = plan.releases
+        errors = release.treatment.candidates
+        assert len(errors) == 2
+        assert release.treatment.reason.split(":")[0] == min(errors, key=lambda n: errors[n])
         charged = plan.charged.bound
         assert charged.rho <= 0.05 * (1 + 1e-12) if "rho" in paid else charged.mu <= 0.3 * (1 + 1e-12)

@@ -143,6 +143,30 @@ def test_coins_that_floats_cannot_decide_are_decided_exactly(monkeypatch):
     assert (m.release(counts, source=SeededSource(seed=3)).bins == usual).all()
 
 
+class Counted(SeededSource):
+    """How many words each call asked for."""
+
+    def __init__(self, seed):
+        super().__init__(seed=seed)
+        self.calls = []
+
+    def words(self, count):
+        self.calls.append(count)
+        return super().words(count)
+
+
+def test_how_many_words_are_drawn_does_not_depend_on_the_rows():
+    """Nor on the number of heads, which is not published: all of them where there are no rows."""
+    m = RankSelection(bins=7, shares=QUARTILES, epsilon=1)
+    calls = []
+    for counts in ([0] * 7, [1, 0, 2, 0, 0, 1, 0], [3] * 7, [0, 400, 0, 0, 0, 400, 0]):
+        for seed in range(5):
+            source = Counted(seed)
+            m.release(counts, source=source)
+            calls.append(source.calls)
+    assert all(c == [7, 1] * 3 for c in calls)
+
+
 def test_the_error_of_even_rows():
     """1 / rate ranks on the average, ln 20 / rate at 95%."""
     m = RankSelection(bins=4096, shares=(HALF,), epsilon=0.5)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tacit.errors import EmptyComposition, InvalidParameter, NotCertified
+from tacit.exact.arrays import Words
 from tacit.exact.integers import add_exact, integer_array
 from tacit.noise import (
     Bernoulli,
@@ -27,6 +28,7 @@ from tacit.noise import (
     permutation,
     uniform_integer,
 )
+from tacit.noise.distributions.finite import uniform_below_secret
 
 FITTED = [
     DiscreteLaplace(noise_scale=0.3),
@@ -296,6 +298,32 @@ def test_uniform_integers(p_of) -> None:
     assert all(0 <= int(v) < 10**40 for v in big)
     assert abs(np.array([float(v) for v in big]).mean() / 10**40 - 0.5) < 6.2 / math.sqrt(12 * 200)
     assert uniform_integer(2**62, size=3).dtype == np.int64
+
+
+class Scripted(SeededSource):
+    """Gives these words, one by one."""
+
+    def __init__(self, *words: int) -> None:
+        super().__init__(seed=0)
+        self.left = list(words)
+
+    def words(self, count: int) -> Words:
+        return np.array([self.left.pop(0) for _ in range(count)], dtype=np.uint64)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 4096, 10**9 + 7, 2**40 - 1])
+def test_every_integer_below_a_secret_has_equally_many_words(n: int) -> None:
+    """The words of j end where those of j + 1 begin; the first one is drawn anew where there is one too many."""
+    whole, each = 1 << 64, (1 << 64) // n
+    for j in sorted({0, 1 % n, n // 2, n - 1}):
+        first, end = -(-j * whole // n), -(-(j + 1) * whole // n)
+        if end - first > each:
+            again = Scripted(first, end - 1)
+            assert uniform_below_secret(n, again) == j
+            assert again.left == []
+        source = Scripted(end - each, end - 1)
+        assert [uniform_below_secret(n, source) for _ in range(2)] == [j, j]
+        assert end - first in (each, each + 1)
 
 
 def test_permutations(p_of) -> None:

@@ -61,6 +61,7 @@ from tacit.curator.treatments import (
     treat,
 )
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
+from tacit.exact.checks import flag
 from tacit.exact.rounding import down, up
 from tacit.guarantees import (
     Always,
@@ -536,6 +537,7 @@ def make_plan(
         instance("total", total, Price, must="be a Price", hint="tacit.curator.price(epsilon=1) makes one")
     if reading is not None:
         instance("reading", reading, Mapping, must="be a table of words", hint='{"separator": ";"}')
+    earlier = flag("earlier", earlier)
     given, asked = given_of(given), asks
     asks = _named(asks)
     questions = _questions(asks, schema, unit)

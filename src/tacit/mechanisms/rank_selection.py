@@ -21,7 +21,7 @@ from tacit.exact.rounding import Exact, exact_parameter, up
 from tacit.guarantees import Pure
 from tacit.mechanisms.base import Mechanism, confidence_level, dimension_parameter, epsilon_parameter, shown
 from tacit.mechanisms.cumulative import checked_bins
-from tacit.noise import uniform_integer
+from tacit.noise.distributions.finite import uniform_below_secret
 from tacit.noise.lazy_inversion import Uniform
 from tacit.noise.source import Source, default_source
 
@@ -231,7 +231,8 @@ class RankSelection(Mechanism):
         for k in np.flatnonzero(np.abs(drawn - near) <= error):
             heads[k] = Uniform(value=int(words[k]), bits=64, source=source).below(partial(exactly, int(k)))
         found = np.flatnonzero(heads)
-        return first + int(found[int(uniform_integer(len(found), source=source))])
+        # How many heads there are is not published: one word, whatever it is.
+        return first + int(found[uniform_below_secret(len(found), source)])
 
     @staticmethod
     def _distances(ranks: npt.NDArray[Any], target: float, first: int, last: int) -> Floats:

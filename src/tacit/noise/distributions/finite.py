@@ -294,6 +294,18 @@ def uniform_integer(n: int, *, size: Shape = None, source: Source | None = None)
     return uniform_draws(n, math.prod(shape), source).reshape(shape)
 
 
+def uniform_below_secret(n: int, source: Source) -> int:
+    """A uniform integer in 0..n-1 where n is not public: one word and the same steps for every n up to 2^64.
+
+    A word w gives floor(w n / 2^64); exactly uniform if it is drawn anew where w n mod 2^64 < 2^64 mod n (Lemire 2019),
+    which happens with a chance below n / 2^64.
+    """
+    while True:
+        place, rest = divmod(int(source.words(1)[0]) * n, 1 << 64)
+        if rest >= (1 << 64) % n:
+            return place
+
+
 def permutation(n: int, *, source: Source | None = None) -> npt.NDArray[np.intp]:
     """A uniform permutation of 0..n-1: the order of n words, drawn anew if two of them are equal."""
     n = whole("n", n, least=0)
