@@ -6,6 +6,7 @@ The claims are compared with densities that are integrated from the definition (
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import flint
@@ -374,4 +375,27 @@ def test_refusals() -> None:
         ObjectivePerturbation.for_target(
             epsilon=0.1, delta=1e-6, dimension=1, gradient=1.0, second=1.0, ridge=1e-9, loss="bounded"
         )
+    # What cannot be had is told at once: no search through hundreds of noises, no number beyond the floats.
+    asked = dict(ObjectivePerturbation.target_example)
+    with pytest.raises(InvalidParameter, match="heads"):
+        ObjectivePerturbation.for_target(**{**asked, "heads": 2**64 - 1})
+    with pytest.raises(InvalidParameter, match="curvature"):
+        ObjectivePerturbation.for_target(**{**asked, "second": 1e308})
+    with pytest.raises(InvalidParameter, match="curvature"):
+        ObjectivePerturbationEvent(noise_multiplier=1.0, curvature=1.1e6)
+    assert ObjectivePerturbationEvent(noise_multiplier=1.0, curvature=1e6).curvature == 1e6
+    assert claimed(1.0, mu=1.0, curvature=1e6) == pytest.approx(1.0)
+    with pytest.raises(NotCertified):
+        ObjectivePerturbation.for_target(**{**asked, "ridge": 1.9})
     assert GaussianPair(mu=0.1).symmetric
+
+
+@pytest.mark.parametrize(("rows", "heads", "ridge"), [(1, 3, 0.75), (1, 3, 1.0), (2, 3, 2.0)])
+def test_the_search_finds_the_least_noise_that_is_enough(rows: int, heads: int, ridge: float) -> None:
+    """The proved curve of all heads is within delta, and with half a percent less noise it is not."""
+    found = ObjectivePerturbation.for_target(
+        epsilon=1, delta=1e-6, dimension=3, gradient=1.0, second=0.25, rows=rows, heads=heads, ridge=ridge
+    )
+    less = replace(found, noise_std=found.noise_std * 0.995)
+    deltas = [Product(pairs=[(p, heads) for p in m._pairs()]).delta(1.0).high for m in (found, less)]
+    assert deltas[0] <= 1e-6 < deltas[1]

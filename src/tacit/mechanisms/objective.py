@@ -20,7 +20,7 @@ import numpy as np
 from tacit.accounting.events import ComposedEvent, Event, GaussianEvent, ObjectivePerturbationEvent
 from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.arrays import Floats
-from tacit.exact.checks import positive, settle, whole
+from tacit.exact.checks import positive, refuse_if, settle, whole
 from tacit.exact.rounding import Exact, down, up
 from tacit.guarantees import GaussianDP, Profile, gaussian_budget
 from tacit.mechanisms.base import Mechanism, Released, epsilon_parameter, on_grid, shown
@@ -34,6 +34,9 @@ __all__ = ["ObjectivePerturbation"]
 
 COVER = Fraction(1, 10_000)
 """The share of mu^2 that goes to the noise on the minimiser."""
+MOST_HEADS = 4096
+SHRINKS = (0, *(2**k for k in range(9)), 398)
+"""How often the largest mu is taken 0.3% smaller before it is given up; between two of them the search halves."""
 TOLERANCE = 2.0**-17
 """The certified gradient where that of one row is at most 1: double precision reaches it for some million rows."""
 
@@ -98,6 +101,7 @@ class ObjectivePerturbation(Mechanism):
         """
         target, limit, k = down(epsilon_parameter(epsilon)), delta_parameter(delta), whole("rows", rows)
         heads = whole("heads", heads)
+        refuse_if(heads > MOST_HEADS, "heads", heads, f"be at most {MOST_HEADS}")
         _known_loss(loss)
         gradient, second = positive("gradient", gradient), positive("second", second)
         tolerance = float(f"{TOLERANCE * max(1.0, gradient):.6g}") if tolerance is None else tolerance
@@ -114,14 +118,30 @@ class ObjectivePerturbation(Mechanism):
         own = float(f"{own:.6g}") if wanted is None else own
         share = float(COVER)
         output = float(f"{most * math.sqrt(share / heads) * (1 - 1e-3):.4g}")
-        for shrink in range(400):
-            mu = most * math.sqrt((1 - share) / heads) * (1 - 5e-5) * 0.997 ** max(0, shrink - 1)
-            found = cls(
-                dimension=dimension, gradient=gradient, second=second, noise_std=_digits(gradient * k / mu),
-                ridge=own, rows=k, loss=loss, output_mu=output, tolerance=tolerance,
-            )  # fmt: skip
-            if Product(pairs=[(p, heads) for p in found._pairs()]).delta(target).high <= limit:
-                return found
+        tried: dict[int, ObjectivePerturbation | None] = {}
+
+        def attempt(shrink: int) -> ObjectivePerturbation | None:
+            """The mechanism of this much less than the largest mu, if that is enough."""
+            if shrink not in tried:
+                mu = most * math.sqrt((1 - share) / heads) * (1 - 5e-5) * 0.997**shrink
+                found = cls(
+                    dimension=dimension, gradient=gradient, second=second, noise_std=_digits(gradient * k / mu),
+                    ridge=own, rows=k, loss=loss, output_mu=output, tolerance=tolerance,
+                )  # fmt: skip
+                delta = Product(pairs=[(p, heads) for p in found._pairs()]).delta(target)
+                tried[shrink] = found if delta.high <= limit else None
+            return tried[shrink]
+
+        low = 0
+        for high in SHRINKS:
+            if attempt(high) is not None:
+                while high - low > 1:
+                    middle = (low + high) // 2
+                    low, high = (low, middle) if attempt(middle) is not None else (middle, high)
+                best = tried[high]
+                assert best is not None
+                return best
+            low = high
         raise _no_room(target)
 
     @property

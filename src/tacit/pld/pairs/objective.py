@@ -23,6 +23,9 @@ from tacit.pld.pairs.gaussian import gaussian_pld, normal_cdf
 LOSSES = ("logistic", "bounded")
 """Slopes of one sign with second derivative p(1 - p) at slope p; or slopes of any sign, bounded second derivative."""
 
+MOST_CURVATURE = 1e6
+"""Of a row, in ridges; beyond it nothing is private, and e^curvature leaves the numbers."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectivePair(UpperCurvePair):
@@ -40,8 +43,13 @@ class ObjectivePair(UpperCurvePair):
 
     def __post_init__(self) -> None:
         require(0 < self.mu < math.inf, parameter="mu", value=self.mu, must="be positive and finite")
-        ok = 0 < self.curvature < math.inf
-        require(ok, parameter="curvature", value=self.curvature, must="be positive and finite")
+        ok = 0 < self.curvature <= MOST_CURVATURE
+        require(
+            ok,
+            parameter="curvature",
+            value=self.curvature,
+            must=f"be positive and at most {MOST_CURVATURE:g}",
+        )
         ok = isinstance(self.rows, int) and 1 <= self.rows <= 512
         require(ok, parameter="rows", value=self.rows, must="be an integer from 1 to 512")
         known = isinstance(self.loss, str) and self.loss in LOSSES
