@@ -41,6 +41,9 @@ FILES = {
     "later.csv": RELEASED,
     "voters.csv": "name,zip,age\nAnn,13014,41\nBob,13012,28\n",
     "study.csv": "published,reference,Ann\n0.5,0.4,1\n0.25,0.3,0\n",
+    "synthetic.csv": "age,income\n30,2000\n41,2500\n99,90000\n",
+    "suspects.csv": "name,age,income\nAnn,99,90000\nBob,50,2400\n",
+    "others.csv": "age,income\n" + "".join(f"{age},{50 * age + 7}\n" for age in range(20, 60, 2)),
     "people.toml": """
 [data]
 path = "survey.csv"

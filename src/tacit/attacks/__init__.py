@@ -42,6 +42,7 @@ from tacit.attacks.reconstruction import (
     relaxed_bits,
     walsh_questions,
 )
+from tacit.attacks.synthetic_rows import replay
 
 __all__ = [
     "Best",
@@ -75,6 +76,7 @@ __all__ = [
     "random_row",
     "reconstruct",
     "relaxed_bits",
+    "replay",
     "seven",
     "skewness",
     "textbook_laplace",

@@ -461,6 +461,32 @@ def intersection(
     tell(found, json=json, show=show, sentence="people with one value left")
 
 
+def replay(
+    synthetic: Path = typer.Argument(..., help="Synthetic rows: CSV or Parquet."),
+    people: Path = typer.Argument(..., help="Rows of people who may have been in the table."),
+    others: Path = typer.Argument(..., help="Rows of others, who were not."),
+    columns: str = typer.Option("", "--columns", help="Columns to compare, with commas; by default all."),
+    false_alarms: float = typer.Option(
+        0.05, "--false-alarms", help="The share of others that may be accused."
+    ),
+    show: int = SHOW,
+    json: bool = JSON,
+) -> None:
+    """Tell who is replayed by synthetic rows.
+
+    Whoever lies far closer to them than to others is said to have been in the table they were made from.
+    """
+    from tacit.attacks import replay as attack
+
+    found = attack(
+        *(read_columns(file) for file in (synthetic, people, others)),
+        columns=names("columns", columns) if columns else (),
+        false_alarms=false_alarms,
+    )
+    copies = found.details["copies"]
+    tell(found, json=json, show=show, sentence=f"{copies:,} of {found.people:,} rows are repeated exactly")
+
+
 # `tacit attack system`: a query system of the past, set up on made-up people and broken.
 
 
@@ -535,6 +561,7 @@ attack.command(name="homogeneity", cls=PlainCommand)(homogeneity)
 attack.command(name="intersection", cls=PlainCommand)(intersection)
 attack.command(name="linkage", cls=PlainCommand)(linkage)
 attack.command(name="membership", cls=PlainCommand)(membership)
+attack.command(name="replay", cls=PlainCommand)(replay)
 attack.command(name="skewness", cls=PlainCommand)(skewness)
 attack.command(name="system", cls=PlainCommand)(system)
 attack.command(name="tables", cls=PlainCommand)(tables)

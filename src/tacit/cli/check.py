@@ -197,6 +197,17 @@ def treat(
         "--model",
         help="COLUMN=GIVEN,...: replace by draws from a model given other columns (repeatable).",
     ),
+    trees: list[str] = typer.Option(
+        [],
+        "--trees",
+        help="COLUMNS=LEAF: replace in turn by draws from leaves of this many rows or more (repeatable).",
+    ),
+    given: str = typer.Option(
+        "", "--given", help="Columns that --trees splits on too and keeps, with commas."
+    ),
+    mixture: list[str] = typer.Option(
+        [], "--mixture", help="COLUMNS=NUMBER: replace by draws from so many normal laws (repeatable)."
+    ),
     generalise: bool = typer.Option(
         False,
         "--generalise",
@@ -246,17 +257,19 @@ def treat(
         )
     if suppress and not generalise:
         raise InvalidParameter(parameter="--suppress", value=suppress, must="go with --generalise")
-    trees = {c: read_hierarchy(Path(f)) for c, f in _pairs("--hierarchy", hierarchy)}
+    if given and not trees:
+        raise InvalidParameter(parameter="--given", value=given, must="go with --trees")
+    hierarchies = {c: read_hierarchy(Path(f)) for c, f in _pairs("--hierarchy", hierarchy)}
     chosen: list[Treatment] = []
     if remove:
         chosen.append(kinds.Remove(columns=names_of(remove)))
     chosen += [kinds.TopCode(column=c, at=_number("--top", v)) for c, v in _pairs("--top", top)]
     chosen += [kinds.BottomCode(column=c, at=_number("--bottom", v)) for c, v in _pairs("--bottom", bottom)]
     for column, level in _pairs("--collapse", collapse):
-        if column not in trees:
+        if column not in hierarchies:
             raise InvalidParameter(parameter="--collapse", value=column, must="have a --hierarchy")
         chosen.append(
-            kinds.Collapse(column=column, hierarchy=trees[column], level=_whole("--collapse", level))
+            kinds.Collapse(column=column, hierarchy=hierarchies[column], level=_whole("--collapse", level))
         )
     chosen += [kinds.Round(column=c, base=_number("--round", v)) for c, v in _pairs("--round", round_to)]
     if sample != 1.0:
@@ -273,9 +286,15 @@ def treat(
     if mask:
         chosen.append(kinds.MatrixMask(columns=names_of(mask)))
     chosen += [kinds.ModelDraws(column=c, given=names_of(g)) for c, g in _pairs("--model", model)]
+    for columns, leaf in _pairs("--trees", trees):
+        chosen.append(
+            kinds.TreeDraws(columns=names_of(columns), given=names_of(given), leaf=_whole("--trees", leaf))
+        )
+    for columns, number in _pairs("--mixture", mixture):
+        chosen.append(kinds.MixtureDraws(columns=names_of(columns), components=_whole("--mixture", number)))
     asked = _Asked(names_of(quasi), names_of(sensitive), k, l or None, None if t < 0 else t, suppress)
     treated = _treated(
-        table, chosen, trees, asked, "generalise" if generalise else "mondrian" if mondrian else ""
+        table, chosen, hierarchies, asked, "generalise" if generalise else "mondrian" if mondrian else ""
     )
     write_whole(out, lambda path: _write(treated.table, path, ending))
     if json:

@@ -68,6 +68,10 @@ EXAMPLES: dict[str, Example] = {
     "attack membership": Example(
         "attack membership study.csv --size 4", f"{_FOUND}, test, frequencies, size, threshold, scores"
     ),
+    "attack replay": Example(
+        "attack replay synthetic.csv suspects.csv others.csv --columns age,income",
+        f"{_FOUND}, others, copies, copies_of_others, area_under_curve, scores",
+    ),
     "attack skewness": Example(
         "attack skewness released.csv --quasi zip,age --sensitive condition --value flu",
         f"{_FOUND}, value, largest_share, factor",

@@ -194,6 +194,11 @@ def _whole_type(column: Any) -> Any:
     return None
 
 
+def is_whole(table: Any, column: str) -> bool:
+    """Is it a column of whole numbers, stored as such or as texts of them?"""
+    return _whole_type(table.column(column)) is not None
+
+
 def _fits(values: Floats, kind: Any) -> bool:
     """Does the type hold all of these?"""
     info = np.iinfo(kind.to_pandas_dtype())
