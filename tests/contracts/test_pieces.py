@@ -382,8 +382,17 @@ def _both(*each: Callable[[], Any]) -> Callable[[], Any]:
     return lambda: [one() for one in each]
 
 
+def _replayed() -> Any:
+    from tacit.attacks import replay
+
+    rng = np.random.default_rng(3)
+    made, asked, others = ({"x": rng.random(n), "y": rng.random(n)} for n in (7, 11, 23))
+    return replay(made, asked, others, false_alarms=0.3).to_dict()
+
+
 CROSSED: dict[tuple[str, str], tuple[int, Callable[[], Any]]] = {
     ("anonymity/search.py", "MOST"): (6, _ordered),
+    ("attacks/synthetic_rows.py", "CELLS"): (50, _replayed),
     ("coupled/noiseless/decisions.py", "_BLOCK"): (8, _drawn_counts),
     ("functions/density_families.py", "BLOCK"): (1, _lattice_far),
     ("functions/densities/released.py", "BLOCK"): (64, _density(_band)),
