@@ -24,7 +24,7 @@ import numpy as np
 from _peers import run_peer
 
 from tacit import PrivateLogisticRegression, PrivateSVC
-from tacit.functions.machines import PublicBall, PublicBox
+from tacit.functions.models import PublicBall, PublicBox
 
 BOX = PublicBox(low=[-2, -1.5], high=[3, 2])
 

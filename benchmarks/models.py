@@ -22,7 +22,7 @@ import _interpret
 import _tables
 import numpy as np
 
-from tacit.functions.machines import PrivateAdditiveClassifier, PrivateLogisticRegression, PublicBall
+from tacit.functions.models import PrivateAdditiveClassifier, PrivateLogisticRegression, PublicBall
 
 EPSILONS = (1.0, 0.25)
 DELTA = 1e-6

@@ -20,8 +20,8 @@ import _adult
 import numpy as np
 from _peers import run_peer
 
-from tacit.functions.machines import PrivateDecisionTreeClassifier, SplitColumn, TreeShape
-from tacit.functions.machines.trees import ReleasedTree, default_cuts
+from tacit.functions.models import PrivateDecisionTreeClassifier, SplitColumn, TreeShape
+from tacit.functions.models.trees import ReleasedTree, default_cuts
 from tacit.noise.source import default_source
 
 RELEASES = int(os.environ.get("TREES", "20"))
@@ -70,7 +70,7 @@ def grown(depth: int, X: Any, y: Any, Z: Any, z: Any, choice: Any, noise: Any) -
     """Accuracy of a tree of the same splits with another choice and other leaves."""
     from types import SimpleNamespace
 
-    from tacit.functions.machines.trees import TreePlan
+    from tacit.functions.models.trees import TreePlan
 
     made = model(depth)
     shape: TreeShape = made.plan().shape

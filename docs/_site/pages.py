@@ -50,7 +50,7 @@ MODULES = [
     "functions.densities",
     "functions.fourier",
     "functions.kernels",
-    "functions.machines",
+    "functions.models",
     "guarantees",
     "ledger",
     "mechanisms",

@@ -20,7 +20,7 @@
     │   ├── TooManyCells           a grid of groups that is too large to be released
     │   └── WrongType              a column used as, or stored as, something else than it was declared
     ├── InternalError              tacit found a mistake of its own: a claim failed its own check  (exit 2)
-    ├── FitFailed                  a machine's solver missed its tolerance, after the charge       (exit 3)
+    ├── FitFailed                  a model's solver missed its tolerance, after the charge       (exit 3)
     ├── ReadFailed                 the rows could not be read, after the charge, which stays       (exit 3)
     └── Refused                    well-formed, and the answer is no                               (exit 1)
         ├── BudgetExceeded         what was asked does not fit in what is left
@@ -348,11 +348,11 @@ class InternalError(TacitError):
 
 
 class FitFailed(TacitError):
-    """A machine was not trained to its public tolerance. One fixed sentence, whatever happened."""
+    """A model was not trained to its public tolerance. One fixed sentence, whatever happened."""
 
     def __init__(self) -> None:
         super().__init__(
-            "the machine could not be trained to its tolerance; nothing was released, and what was charged for it"
+            "the model could not be trained to its tolerance; nothing was released, and what was charged for it"
             " stays spent",
             hint="a larger tolerance= or penalty= is easier to reach; both are public",
         )

@@ -18,11 +18,11 @@ import pytest
 from tacit.cli import main
 from tacit.curator import charging as charges
 from tacit.curator import planning
+from tacit.curator.assignments import Assignment
 from tacit.curator.certificate import content_digest, json_text
 from tacit.curator.planning import candidates
 from tacit.curator.random_counts import OnRandomData
 from tacit.curator.request import ALWAYS
-from tacit.curator.treatments import Treatment
 from tacit.exact.canonical import sha256
 from tacit.guarantees import Neighbours
 from tacit.mechanisms import L1, L2, Laplace, RoundedGaussian, Staircase
@@ -81,33 +81,33 @@ column = "pay"
 """
 
 
-def _each(treatment: Treatment, law: type, change: Callable[[Any], Any]) -> Treatment:
+def _each(assignment: Assignment, law: type, change: Callable[[Any], Any]) -> Assignment:
     return replace(
-        treatment,
+        assignment,
         noise=tuple(
             a._replace(mechanism=change(a.mechanism)) if isinstance(a.mechanism, law) else a
-            for a in treatment.noise
+            for a in assignment.noise
         ),
     )
 
 
-def no_noise(found: Treatment) -> Treatment:
+def no_noise(found: Assignment) -> Assignment:
     return replace(found, noise=())
 
 
-def one_part(found: Treatment) -> Treatment:
+def one_part(found: Assignment) -> Assignment:
     assert len(found.noise) > 1
     return replace(found, noise=found.noise[1:])
 
 
-def small_move(found: Treatment) -> Treatment:
+def small_move(found: Assignment) -> Assignment:
     def smaller(m: Any) -> Laplace:
         return Laplace.for_target(epsilon=m.exact_epsilon, sensitivity=L1(m.sensitivity.steps(1) - 1))
 
     return _each(found, Laplace, smaller)
 
 
-def another_grid(found: Treatment) -> Treatment:
+def another_grid(found: Assignment) -> Assignment:
     def coarser(m: Any) -> Laplace:
         moved = L1(4 * m.sensitivity.steps(1))
         return Laplace.for_target(epsilon=m.exact_epsilon, sensitivity=moved, spacing=4)
@@ -115,7 +115,7 @@ def another_grid(found: Treatment) -> Treatment:
     return _each(found, Laplace, coarser)
 
 
-def small_square(found: Treatment) -> Treatment:
+def small_square(found: Assignment) -> Assignment:
     def smaller(m: Any) -> RoundedGaussian:
         return replace(
             m, sensitivity=L2.root(m.sensitivity.squared_steps(1) // 2), noise_std=m.noise_std * 5 / 7
@@ -124,17 +124,17 @@ def small_square(found: Treatment) -> Treatment:
     return _each(found, RoundedGaussian, smaller)
 
 
-def small_stairs(found: Treatment) -> Treatment:
+def small_stairs(found: Assignment) -> Assignment:
     return _each(found, Staircase, lambda m: replace(m, sensitivity=L1(m.sensitivity.steps(1) - 1)))
 
 
-def another_kind(found: Treatment) -> Treatment:
+def another_kind(found: Assignment) -> Assignment:
     """Noise for a smaller move, as if random data had been assumed, under which noise is not compared."""
     same = {n: getattr(small_move(found), n) for n in ("noise", "price", "reason", "delta", "candidates")}
     return OnRandomData(**same, given=ALWAYS, cells=2, neighbours=Neighbours.ADD_OR_REMOVE)
 
 
-def loud(found: Treatment) -> Treatment:
+def loud(found: Assignment) -> Assignment:
     return _each(found, RoundedGaussian, lambda m: replace(m, noise_std=m.noise_std / 2))
 
 
@@ -181,13 +181,13 @@ def wrong(capsys: pytest.CaptureFixture[str], folder: Path, *more: str) -> list[
     ],
 )
 def test_noise_that_was_not_made_for_the_question(
-    asked: str, change: Callable[[Treatment], Treatment], law: type | None, tmp_path: Path,
+    asked: str, change: Callable[[Assignment], Assignment], law: type | None, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     laws: set[type] = set()
     choose = planning.choose
 
-    def changed(*given: Any, **more: Any) -> Treatment:
+    def changed(*given: Any, **more: Any) -> Assignment:
         found = choose(*given, **more)
         laws.update(type(a.mechanism) for a in found.noise)
         return change(found)
@@ -211,7 +211,7 @@ def test_an_honest_release_that_shares_a_delta_holds(
     assert wrong(capsys, tmp_path) == []
     assert wrong(capsys, tmp_path, "--ledger", str(tmp_path / "t.ledger")) == []
     said = [json.loads(path.read_text()) for path in (tmp_path / "out" / "certificates").iterdir()]
-    assert sum(c["choice"]["treatment"]["price"]["mu"] is not None for c in said) >= 2
+    assert sum(c["choice"]["assignment"]["price"]["mu"] is not None for c in said) >= 2
     page = (tmp_path / "out" / "report.html").read_text()
     assert "accounted together they cost" in page
 
@@ -230,7 +230,7 @@ def test_a_choice_of_any_shape_is_a_finding(
     written(tmp_path, COUNTS)
     path = tmp_path / "out" / "certificates" / "one.json"
     said = json.loads(path.read_text())
-    said["choice"]["treatment"]["noise"][0]["mechanism"]["noise_scale"] = value
+    said["choice"]["assignment"]["noise"][0]["mechanism"]["noise_scale"] = value
     said["digest"] = content_digest(said)
     path.write_text(json_text(said) + "\n")
     listed = json.loads((tmp_path / "out" / "manifest.json").read_text())
@@ -352,7 +352,7 @@ def release_with(
     """A folder whose release got this mechanism, as it is chosen or changed, whichever is the best."""
     asked, price, unit, wanted, _ = TABLES[name]
 
-    def chosen(question: Any, price: Any, **_: Any) -> Treatment:
+    def chosen(question: Any, price: Any, **_: Any) -> Assignment:
         found = [t for _, t in candidates(question, price) if wanted(t.noise[0].mechanism)][-1]
         (applied,) = found.noise
         if change is None:

@@ -291,5 +291,7 @@ def test_a_certificate_without_its_function_does_not_hold(folder: Path) -> None:
 
 @pytest.mark.parametrize("release", ["counts", "density"])
 def test_a_choice_has_no_words_of_its_own(folder: Path, release: str) -> None:
-    forge(folder, release, lambda said: said["choice"]["treatment"]["price"]["epsilon"].update(audited="yes"))
+    forge(
+        folder, release, lambda said: said["choice"]["assignment"]["price"]["epsilon"].update(audited="yes")
+    )
     assert any("claims what plan.toml gives" in one for one in false(folder))

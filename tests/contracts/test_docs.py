@@ -196,7 +196,7 @@ RUN = [
     ("docs/exact-answers.md", True, 31),
     ("docs/functions.md", False, 3),
     ("docs/local.md", True, 1),
-    ("docs/machines.md", False, 3),
+    ("docs/kernel-models.md", False, 3),
     ("docs/mechanisms.md", False, 8),
     ("docs/direct-mechanisms.md", False, 0),
     ("docs/parties.md", True, 1),

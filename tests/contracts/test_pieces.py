@@ -128,8 +128,8 @@ def _grid_sums() -> Any:
 
 
 def _problem() -> Any:
-    from tacit.functions.machines import Hinge
-    from tacit.functions.machines.solvers import FitProblem
+    from tacit.functions.models import Hinge
+    from tacit.functions.models.solvers import FitProblem
 
     rng = np.random.default_rng(1)
     phi = rng.normal(size=(11, 3))
@@ -140,7 +140,7 @@ def _problem() -> Any:
 
 
 def _perturbed_rows() -> Any:
-    from tacit.functions.machines.objective import BinnedDesign, DenseDesign
+    from tacit.functions.models.objective import BinnedDesign, DenseDesign
 
     rng = np.random.default_rng(1)
     table, codes = rng.integers(-8, 8, size=(11, 3)).astype(float), rng.integers(0, 3, size=(11, 2))
@@ -149,7 +149,7 @@ def _perturbed_rows() -> Any:
 
 
 def _gram() -> Any:
-    from tacit.functions.machines.solvers import _gram as gram
+    from tacit.functions.models.solvers import _gram as gram
 
     rng = np.random.default_rng(2)
     return gram(rng.normal(size=(11, 3)), np.arange(11.0))
@@ -399,9 +399,9 @@ CROSSED: dict[tuple[str, str], tuple[int, Callable[[], Any]]] = {
     ("functions/densities/plan.py", "BLOCK"): (1, _choice),
     ("functions/densities/released.py", "READ_BLOCK"): (1, _density(lambda r: r(np.linspace(0, 1, 9)))),
     ("functions/fourier/plan.py", "BLOCK"): (1, _grid_sums),
-    ("functions/machines/objective.py", "BLOCK"): (4, _perturbed_rows),
-    ("functions/machines/solvers.py", "BLOCK"): (4, _problem),
-    ("functions/machines/solvers.py", "ROWS_AT_ONCE"): (4, _gram),
+    ("functions/models/objective.py", "BLOCK"): (4, _perturbed_rows),
+    ("functions/models/solvers.py", "BLOCK"): (4, _problem),
+    ("functions/models/solvers.py", "ROWS_AT_ONCE"): (4, _gram),
     ("functions/means.py", "BLOCK"): (512, _enclosed),
     ("functions/means.py", "ROWS"): (4, _enclosed),
     ("mechanisms/ranges.py", "_TOGETHER"): (64, _range_spreads),

@@ -57,6 +57,15 @@ def test_old_names_work_with_a_warning_and_stand_on_their_page() -> None:
         assert found is getattr(importlib.import_module(place), name)
 
 
+def test_the_earlier_name_of_the_models_passes_everything_on() -> None:
+    earlier, models = importlib.import_module("tacit.functions.machines"), tacit.functions.models
+    for name in models.__all__:
+        with pytest.warns(DeprecationWarning, match=f"tacit.functions.models.{name} now"):
+            assert getattr(earlier, name) is getattr(models, name)
+    with pytest.raises(AttributeError):
+        _ = earlier.nothing
+
+
 def test_exports_are_what_type_checkers_see() -> None:
     """The lazy table, the imports under TYPE_CHECKING and __all__ name the same things from the same homes."""
     seen: dict[str, str] = {}

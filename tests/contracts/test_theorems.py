@@ -24,11 +24,11 @@ import tacit.risk
 from support.code import ROOMS, SRC, named
 from support.parameter_examples import MECHANISMS
 from support.theorems import named_in
+from tacit.curator.assignments import Assignment
 from tacit.curator.charging import charge
 from tacit.curator.functions import decision_tree
 from tacit.curator.planning import Plan, choose, make_plan
 from tacit.curator.prices import Price
-from tacit.curator.treatments import Treatment
 from tacit.errors import InvalidInput, Refused
 from tacit.guarantees import THEOREMS, Renyi
 from tacit.mechanisms import Mechanism
@@ -113,8 +113,8 @@ BUDGETS = [
 ]
 
 
-def treatments() -> list[tuple[tacit.Unit, Treatment]]:
-    """Every treatment there is: statistics, units and prices, where they go together."""
+def assignments() -> list[tuple[tacit.Unit, Assignment]]:
+    """Every assignment there is: statistics, units and prices, where they go together."""
     found = []
     for statistic, unit in itertools.product(STATISTICS.values(), UNITS):
         with suppress(InvalidInput, Refused):
@@ -123,7 +123,7 @@ def treatments() -> list[tuple[tacit.Unit, Treatment]]:
                 with suppress(InvalidInput, Refused):
                     found.append((unit, choose(question, price)))
     plans = [*on_random_data(), *exactly()]
-    return found + [(p.unit, r.treatment) for p in plans for r in p.releases]
+    return found + [(p.unit, r.assignment) for p in plans for r in p.releases]
 
 
 def exactly() -> list[Plan]:
@@ -161,14 +161,14 @@ def on_random_data() -> list[Plan]:
 
 @pytest.fixture(scope="module")
 def said() -> dict[str, str]:
-    """What certificates can rest on, as treatments and charges say it, and who says it."""
+    """What certificates can rest on, as assignments and charges say it, and who says it."""
     out: dict[str, str] = {}
-    every = treatments()
+    every = assignments()
     for _, one in every:
         out |= dict.fromkeys(one.theorems, type(one).__name__)
     for plan in on_random_data():
         out |= dict.fromkeys(plan.theorems, "a plan")
-    # What a charge rests on depends on the treatment's kind alone.
+    # What a charge rests on depends on the assignment's kind alone.
     kinds = {(u.neighbours, type(t), t.theorems, t.price.kind): (u, t) for u, t in every}
     for unit, one in kinds.values():
         for budget, times in itertools.product(BUDGETS, (1, 3)):
@@ -177,14 +177,16 @@ def said() -> dict[str, str]:
             except Refused:
                 continue
             out[paid.theorem] = "charge"
-    assert {type(one).__name__ for _, one in every} == names_below(Treatment), "a treatment no question gets"
+    assert {type(one).__name__ for _, one in every} == names_below(Assignment), (
+        "an assignment no question gets"
+    )
     return out
 
 
 def names_below(kind: type) -> set[str]:
     """A class and all that inherit from it, by name: a class with slots is listed twice.
 
-    Treatments of several holders are not of this walk: tests/parties asks for each of them.
+    Assignments of several holders are not of this walk: tests/parties asks for each of them.
     """
     below = [one for one in kind.__subclasses__() if not one.__module__.startswith("tacit.parties")]
     return {kind.__name__}.union(*map(names_below, below))
@@ -210,8 +212,8 @@ def test_what_is_said_was_found_in_the_source(said: dict[str, str]) -> None:
     assert set(said) <= found, set(said) - found
 
 
-def test_every_theorem_of_the_treatments_is_reached(said: dict[str, str]) -> None:
-    """Else the walk has a hole: whatever a treatment or a charge can say, some question makes it say."""
+def test_every_theorem_of_the_assignments_is_reached(said: dict[str, str]) -> None:
+    """Else the walk has a hole: whatever an assignment or a charge can say, some question makes it say."""
     can = {name: path.name for path in CURATOR for name, line in named_in(path).items() if line}
     added_by_the_certificate = {"contribution-polytopes", "contribution-bounding", "post-processing"}
     assert set(can) - added_by_the_certificate - set(said) == set()

@@ -142,11 +142,11 @@ def cells(unit: str, name: str) -> list[Any]:
 
 
 def drawn(planned: Any, unit: str, name: str) -> list[list[Draw]]:
-    """The draws of the planned treatment itself, on each version's table."""
+    """The draws of the planned assignment itself, on each version's table."""
     out = []
     for found in cells(unit, name):
         with watched() as draws:
-            planned.treatment.run(planned.question, found, source=SeededSource(seed=5))
+            planned.assignment.run(planned.question, found, source=SeededSource(seed=5))
         out.append(draws)
     return out
 
@@ -196,7 +196,7 @@ def _tree(loss: Loss, planned: Any, draws: list[Draw], held: Any) -> None:
     for draw in draws:
         nodes = draw.values.shape[-1]
         level = change.reshape(*change.shape[:-1], nodes, leaves // nodes).sum(axis=-1)
-        loss.laplace(level, draw.scale * planned.treatment.mechanism.spacing, curve=False)
+        loss.laplace(level, draw.scale * planned.assignment.mechanism.spacing, curve=False)
 
 
 def _keys(loss: Loss, planned: Any, draws: list[Draw], held: Any, unit: Any) -> None:
@@ -207,14 +207,14 @@ def _keys(loss: Loss, planned: Any, draws: list[Draw], held: Any, unit: Any) -> 
     selected = draws[0]
     if selected.kind == "gaussian":
         # As many new keys as a unit has, and the rest of what moves on keys that are common.
-        passes = NormalDist(0, float(selected.scale)).cdf(size + 0.5 - planned.treatment.selection.threshold)
+        passes = NormalDist(0, float(selected.scale)).cdf(size + 0.5 - planned.assignment.selection.threshold)
         loss.shown = 1 - (1 - passes) ** keys
         loss.gaussian([size] * (moved - keys), selected.scale)
     else:
         assert selected.kind in ("keys", "names")
-        level = float(planned.treatment.selection.level[0]) * size
+        level = float(planned.assignment.selection.level[0]) * size
         loss.pairs.append((level, key_pair(selected.law, level, size), moved))
-    for draw, applied in zip(draws[1:], planned.treatment.noise, strict=True):
+    for draw, applied in zip(draws[1:], planned.assignment.noise, strict=True):
         change = [x for p in applied.parts for x in gap(*(by_key(planned.question, c, p) for c in held))]
         (loss.laplace if draw.kind == "laplace" else loss.gaussian)(change, draw.scale)
 
@@ -224,7 +224,7 @@ def _sparse(loss: Loss, planned: Any, runs: Any, held: Any) -> None:
     one, two = ({k: int(v) for k, v in zip(*planned.question.occupied(c), strict=True) if v} for c in held)
     draw = runs[0][0]
     assert [d.scale for d in runs[0][:1]] == [d.scale for d in runs[1][:1]]
-    if planned.treatment.pure() is not None:
+    if planned.assignment.pure() is not None:
         loss.laplace(gap(one, two), draw.scale, curve=False)
         return
     if draw.kind == "discrete gaussian":
@@ -236,5 +236,5 @@ def _sparse(loss: Loss, planned: Any, runs: Any, held: Any) -> None:
     for here, there in ((one, two), (two, one)):
         hidden = 1.0
         for k in set(here) - set(there):
-            hidden *= 1 - survival(draw.scale, planned.treatment.mechanism.threshold + 1 - here[k])
+            hidden *= 1 - survival(draw.scale, planned.assignment.mechanism.threshold + 1 - here[k])
         loss.shown = max(loss.shown, 1 - hidden)

@@ -144,7 +144,7 @@ def test_the_account_of_a_plan_is_at_most_what_it_states(name: str, relation: st
                 made += 1
                 (planned,) = plan.releases
                 for bound in (planned.guarantee.bound, plan.charged.bound):
-                    found = ratio(bound, planned.treatment.events, unit.neighbours)
+                    found = ratio(bound, planned.assignment.events, unit.neighbours)
                     assert found <= 1 + 1e-9, (unit, words, budget.kind, bound, found)
     assert made or name == "regression moments"
 
@@ -152,7 +152,7 @@ def test_the_account_of_a_plan_is_at_most_what_it_states(name: str, relation: st
 def test_the_event_of_a_sparse_histogram_has_its_bound() -> None:
     """A concentrated event with its rho would have 0.119 here."""
     plan = plan_of(STATISTICS["sparse"], rows(neighbours="replace-one"), BUDGETS[1], epsilon=0.1, delta=5e-4)
-    (event,) = plan.releases[0].treatment.events
+    (event,) = plan.releases[0].assignment.events
     assert isinstance(event, events.DiscreteGaussianVectorEvent)
     assert event.squared_sensitivity == 2
     assert 0.0999 < account(event, delta=5e-4, neighbours="replace-one").epsilon.high <= 0.1

@@ -82,14 +82,14 @@ def test_the_noise_that_is_chosen_keeps_its_promise_and_is_no_larger_than_needed
     paid = {"within": 50, "confidence": 0.9, "simultaneous": together}
     with curator(unit, budget) as held:
         (planned,) = held.preview(statistic, **paid).releases
-    (applied,) = planned.treatment.noise
+    (applied,) = planned.assignment.noise
     if not isinstance(applied.mechanism, CellNoise):  # all tables at once: cheaper, by its own errors
         halves = applied.half_widths(Fraction(9, 10), coordinates=cells if together else 1).values()
         assert 49.8 < max(float(h.max()) for h in halves) <= 50
         plain = {
-            n: c for n, c in planned.treatment.candidates.items() if n in ("Laplace noise", "Gaussian noise")
+            n: c for n, c in planned.assignment.candidates.items() if n in ("Laplace noise", "Gaussian noise")
         }
-        assert planned.treatment.candidates[planned.treatment.reason.split(":")[0]] < min(plain.values())
+        assert planned.assignment.candidates[planned.assignment.reason.split(":")[0]] < min(plain.values())
         return
     if law_of(applied) == "laplace":
         q = math.exp(-1 / float(scale_of(applied)))
@@ -116,11 +116,11 @@ def test_all_tables_of_a_release_stay_within_the_asked_error(name: str, budget: 
     assert truth.size == cells
     inside, covered, source = 0, np.zeros(cells), SeededSource(seed=17)
     for _ in range(RUNS):
-        noisy = planned.treatment.run(planned.question, found, source=source)
-        read = planned.treatment.read(planned.question, noisy, Fraction(9, 10))
+        noisy = planned.assignment.run(planned.question, found, source=source)
+        read = planned.assignment.read(planned.question, noisy, Fraction(9, 10))
         inside += bool((np.abs(np.ravel(read.value) - truth) <= 20).all())
         covered += (np.ravel(read.low) <= truth) & (truth <= np.ravel(read.high))
     # Where tables get noise together their misses are added up, which promises more than was asked.
-    exact = isinstance(planned.treatment.noise[0].mechanism, CellNoise)
+    exact = isinstance(planned.assignment.noise[0].mechanism, CellNoise)
     assert 858 <= inside <= (940 if exact else RUNS)
     assert covered.min() >= 858

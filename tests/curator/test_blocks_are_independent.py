@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tacit.curator.assignments import Assignment, gaussian, laplace
 from tacit.curator.prices import price
-from tacit.curator.treatments import Treatment, gaussian, laplace
 from tacit.mechanisms import RangeTree, Workload, choose, margin_matrices
 from tacit.noise import SeededSource
 
@@ -39,13 +39,13 @@ def test_parts_with_two_mechanisms_have_independent_noise(law: str) -> None:
         noise = tuple(gaussian(((name,), 1, 1), Fraction(1, 4)) for name in ("a", "b"))
         # The difference of two rounded Gaussians of 2 is 0 with about this probability.
         same = 1 / (2 * 2 * math.sqrt(math.pi))
-    treatment = Treatment(noise=noise, price=price(epsilon=1), reason="a test")
+    assignment = Assignment(noise=noise, price=price(epsilon=1), reason="a test")
     zeros = np.zeros(SIZE, dtype=np.int64)
     question: Any = SimpleNamespace(
         integers=lambda cells: {"a": zeros, "b": zeros},
         parts=(SimpleNamespace(name="a"), SimpleNamespace(name="b")),
     )
-    parts = treatment.run(question, (), source=SeededSource(seed=1)).parts
+    parts = assignment.run(question, (), source=SeededSource(seed=1)).parts
     seen = alike(parts["a"], parts["b"])
     assert abs(seen - same) <= 6 * math.sqrt(same / SIZE) + 0.002
     assert abs(float(np.corrcoef(parts["a"].astype(float), parts["b"].astype(float))[0, 1])) < 6 / math.sqrt(

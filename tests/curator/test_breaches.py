@@ -14,9 +14,9 @@ import pytest
 
 import tacit
 from fuzz.quick import sped_up
+from tacit.curator.assignments import Assignment, NoisyParts, gaussian, laplace
 from tacit.curator.planning import make_plan
 from tacit.curator.prices import price
-from tacit.curator.treatments import NoisyParts, Treatment, gaussian, laplace
 from tacit.mechanisms import RoundedGaussian
 from tacit.mechanisms.partition import OptimalSelection
 from tacit.noise.source import SeededSource
@@ -124,11 +124,11 @@ def test_intervals_of_named_counts_have_their_level_and_no_less(level: Fraction)
     """A key with so many supporters that it is always named: the chance of each count is in the law, and is summed."""
     with tacit.Curator(TABLES["some"], protect=tacit.rows(), schema=SCHEMA, budget=BUDGET) as held:
         (planned,) = held.preview(tacit.count(by="t"), epsilon=1, delta=1e-6).releases
-    law, support = planned.treatment.selection.distribution, 10**6
+    law, support = planned.assignment.selection.distribution, 10**6
     reached = [0, *law.reached]
     chance = [Fraction(b - a, law.reached[-1]) for a, b in pairwise(reached)]
     counts = np.array([support + law.center - j for j in range(1, len(reached))])
-    read = planned.treatment.read(planned.question, NoisyParts(parts={"count": counts}), level)
+    read = planned.assignment.read(planned.question, NoisyParts(parts={"count": counts}), level)
     held_by = (read.low <= support) & (support <= read.high)
     covered = sum((c for c, yes in zip(chance, held_by, strict=True) if yes), Fraction(0))
     assert level <= covered
@@ -175,7 +175,7 @@ def test_every_mechanism_has_noise_of_its_own() -> None:
         def integers(self, _: Any) -> Any:
             return cells
 
-    planned: Any = Treatment(noise=noise, price=price(epsilon=1.5), reason="")
+    planned: Any = Assignment(noise=noise, price=price(epsilon=1.5), reason="")
     with watched() as draws:
         noisy = planned.run(Plain(), (), source=SeededSource(seed=9)).parts
     assert [np.size(d.values) for d in draws] == [20, 20, 20]
@@ -194,7 +194,7 @@ def test_names_and_values_of_unknown_keys_share_epsilon_and_delta(at_most: int) 
     unit = tacit.people("id", at_most=at_most)
     with tacit.Curator(TABLES["some"], protect=unit, schema=SCHEMA, budget=BUDGET) as held:
         (planned,) = held.preview(tacit.sum("v", by="t"), epsilon=0.2, delta=0.1).releases
-    selection, (applied,) = planned.treatment.selection, planned.treatment.noise
+    selection, (applied,) = planned.assignment.selection, planned.assignment.noise
     assert type(applied.mechanism) is RoundedGaussian
     with watched() as draws:
         applied.release({"sum": np.zeros(3, dtype=np.int64)}, source=SeededSource(seed=3))

@@ -230,7 +230,7 @@ def drawn_for(answer: Any) -> int:
     (law, *_) = answer.certificate["mechanism"]["noise"]
     if "on" in law:
         return int(law["dimension"] if "dimension" in law else law["on"].split()[0])
-    return sum(np.size(answer.noisy.parts[p]) for p in answer.planned.treatment.noised)
+    return sum(np.size(answer.noisy.parts[p]) for p in answer.planned.assignment.noised)
 
 
 def test_an_analysts_share_is_paid_from_what_the_ledger_keeps() -> None:

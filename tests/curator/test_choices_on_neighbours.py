@@ -78,7 +78,7 @@ def test_clamping_bounds_have_noise_for_what_a_unit_moves(unit: str) -> None:
         [tacit.query(statistic, epsilon=Fraction(1, 2))], schema=schema, unit=UNITS[unit],
         budget=tacit.Pure(epsilon=4.0),
     )  # fmt: skip
-    (only,) = plan.releases[0].treatment.noise
+    (only,) = plan.releases[0].assignment.noise
     # At scale b the likelihoods of two tables differ by at most exp(distance / b).
     assert farthest * only.mechanism.distribution.rate <= Fraction(1, 2)
     # And some neighbours use all of it, so that the pairs above are not all near.

@@ -199,15 +199,15 @@ def test_every_candidate_keeps_to_the_price(paid: dict[str, Any], unit: str) -> 
     for statistic in ASKED.values():
         found = dict(candidates(statistic.on(SCHEMA, ROWS[unit]), price))
         assert len(found) >= 1
-        for name, treatment in found.items():
-            pure, rho = treatment.pure(), treatment.concentrated()
+        for name, assignment in found.items():
+            pure, rho = assignment.pure(), assignment.concentrated()
             if pure is not None:
-                told = sum(float(e.pure()) for e in treatment.events)
+                told = sum(float(e.pure()) for e in assignment.events)
                 assert told == pytest.approx(float(pure), rel=1e-6)
                 assert told >= float(pure) * (1 - 1e-9)
                 assert "epsilon" not in paid or pure <= price.epsilon
             else:
-                square = sum(float(e.mu) ** 2 for e in treatment.events)
+                square = sum(float(e.mu) ** 2 for e in assignment.events)
                 assert square == pytest.approx(2 * float(rho), rel=1e-6)
                 if "mu" in paid:
                     assert square <= float(price.mu) ** 2 * (1 + 1e-9), name

@@ -1,6 +1,6 @@
 """On real tables the 95% intervals hold the statistic of the clamped, bounded data, and are no wider than needed.
 
-The true integers are read once; the treatment then adds its noise many times, as that many further cells, since
+The true integers are read once; the assignment then adds its noise many times, as that many further cells, since
 noise is independent by cell. Seeds are fixed: no run differs from another. If a cell has exactly 95%, it falls below
 94% with probability 4e-6 in 10,000 releases and 3e-5 in 8,000, and below 93.6% with 6e-6 in 5,000.
 """
@@ -21,8 +21,8 @@ import pytest
 import tacit.statistics as ask
 from support.noise_distributions import law_of, noise_quantile, pair_quantile, scale_of, weighted_quantile
 from support.shared import shared
+from tacit.curator.assignments import Assignment, NoisyParts, gaussian, groups_of, laplace
 from tacit.curator.prices import price
-from tacit.curator.treatments import NoisyParts, Treatment, gaussian, groups_of, laplace
 from tacit.guarantees import Unit, people, rows
 from tacit.mechanisms.spreads import apart, laplace_log_tail
 from tacit.noise.source import SeededSource
@@ -134,12 +134,12 @@ def truth(name: str, unit_name: str) -> dict[str, tuple[Any, dict[str, Any]]]:
     return {n: (q, parts) for (n, q), parts in zip(questions.items(), found, strict=True)}
 
 
-def treatment(question: Any, law: str, epsilon: Fraction) -> Treatment:
+def assignment(question: Any, law: str, epsilon: Fraction) -> Assignment:
     """Noise of one law at this price, whether or not it would be chosen."""
     groups = groups_of(question)
     share = epsilon / max(len(groups), 1)
     noise = tuple(laplace(g, share) if law == "laplace" else gaussian(g, share**2) for g in groups)
-    return Treatment(noise=noise, price=price(epsilon=epsilon), reason="")
+    return Assignment(noise=noise, price=price(epsilon=epsilon), reason="")
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ class Ran:
     noisy: dict[str, Any]
 
 
-def releases(question: Any, integers: dict[str, Any], how: Treatment, count: int, seed: int) -> Ran:
+def releases(question: Any, integers: dict[str, Any], how: Assignment, count: int, seed: int) -> Ran:
     stacked = {n: np.broadcast_to(np.ravel(v), (count, np.size(v))) for n, v in integers.items()}
     noisy = {n: np.array(v) for n, v in stacked.items() if n not in how.noised}
     for i, applied in enumerate(how.noise):
@@ -184,7 +184,7 @@ def defined(question: Any, integers: dict[str, Any]) -> Any:
     return slice(None)
 
 
-def determined(question: Any, integers: dict[str, Any], how: Treatment) -> tuple[Any, Any]:
+def determined(question: Any, integers: dict[str, Any], how: Assignment) -> tuple[Any, Any]:
     """The width of an interval from the law of the noise if the parts were known, and the noise over the divisor.
 
     A statistic v with sum c_i(v) part_i = 0, whose divisor is d, is known to within t / d each way, where t is the
@@ -225,7 +225,7 @@ def determined(question: Any, integers: dict[str, Any], how: Treatment) -> tuple
     return width, noise
 
 
-def ends_are_exact(question: Any, how: Treatment, ran: Ran) -> None:
+def ends_are_exact(question: Any, how: Assignment, ran: Ran) -> None:
     """Each end lies where the noise would be just too surprising: within 2% of the exact quantile and a grid step."""
     form, law = question.form, law_of(how.noise[0])
     scale = {n: float(scale_of(a)) for a in how.noise for n in a.parts}
@@ -267,9 +267,9 @@ def cases(kinds: tuple[str, ...], *, half: bool) -> list[Any]:
     return out
 
 
-def ran(table: str, unit: str, statistic: str, law: str, count: int) -> tuple[Any, Any, Treatment, Ran, Any]:
+def ran(table: str, unit: str, statistic: str, law: str, count: int) -> tuple[Any, Any, Assignment, Ran, Any]:
     question, integers = truth(table, unit)[statistic]
-    how = treatment(question, law, EPSILON)
+    how = assignment(question, law, EPSILON)
     done = releases(question, integers, how, count, seed=len(statistic))
     cells = defined(question, integers)
     covered = ((done.low <= done.true) & (done.true <= done.high)).mean(axis=0)[cells]
@@ -330,7 +330,7 @@ def test_what_noise_hides_is_said_to_be_hidden(law: str) -> None:
         (ask.proportion("x > 5", by="g"), {"yes": sizes // 2, "no": sizes - sizes // 2}),
     ):
         question = statistic.on(schema, rows())
-        how = treatment(question, law, EPSILON)
+        how = assignment(question, law, EPSILON)
         done = releases(question, integers, how, 8_000, seed=5)
         covered = ((done.low <= done.true) & (done.true <= done.high)).mean(axis=0)
         assert (covered[1:] >= 0.94).all()
@@ -340,7 +340,7 @@ def test_what_noise_hides_is_said_to_be_hidden(law: str) -> None:
     question = ask.ratio("x", "y", by="g").on(schema, rows())
     spacing = float(schema.measured("y").spacing)
     integers = {"numerator": sizes * 100, "denominator": np.rint(sizes / spacing / 10).astype(int)}
-    done = releases(question, integers, treatment(question, law, EPSILON), 8_000, seed=6)
+    done = releases(question, integers, assignment(question, law, EPSILON), 8_000, seed=6)
     covered = ((done.low <= done.true) & (done.true <= done.high)).mean(axis=0)
     assert (covered[1:] >= 0.94).all()
     assert np.isinf(done.high[:, :2]).mean() > 0.9, "a divisor that noise hides bounds nothing"

@@ -11,11 +11,11 @@ import pytest
 
 import tacit.statistics as ask
 from support.shared import shared
+from tacit.curator.assignments import NoisyParts
 from tacit.curator.planning import choose
 from tacit.curator.prices import price
 from tacit.curator.quantile_choice import SelectedRanks
-from tacit.curator.selected import Selected, selected_intervals, treat_ranks
-from tacit.curator.treatments import NoisyParts
+from tacit.curator.selected import Selected, assign_ranks, selected_intervals
 from tacit.noise.source import SeededSource
 from tacit.sources import Schema, category, open_table
 from tacit.statistics.quantiles import range_edges, range_steps
@@ -44,7 +44,7 @@ def test_quantiles(name: str, unit: str) -> None:
     """Laplace and Gaussian ranks take turns; the seed is fixed."""
     question, cells = cells_of(name, unit, lambda t: ask.quantiles(t.value, at=SHARES, resolution=256))
     paid = {"epsilon": 0.5, "delta": 1e-6} if UNITS.index(unit) % 2 else {"epsilon": 0.5}
-    how = treat_ranks(question, price(**paid))
+    how = assign_ranks(question, price(**paid))
     counts = np.asarray(question.integers(cells)["counts"])
     released = how.mechanism.release(
         np.broadcast_to(counts, (RELEASES, counts.size)), source=SeededSource(seed=9)

@@ -13,8 +13,8 @@ import pytest
 import tacit
 from support.noise_distributions import law_of, noise_quantile, scale_of
 from tacit.accounting.codec import from_record as event_of
+from tacit.curator.assignments import NoisyParts
 from tacit.curator.certificate import decode, encode
-from tacit.curator.treatments import NoisyParts
 from tacit.errors import BadData, BudgetExceeded, InvalidParameter, MissingBounds, NoLaw, UnknownColumn
 from tacit.guarantees.record import from_record
 from tacit.noise.source import SeededSource
@@ -26,7 +26,7 @@ def test_preview_reads_nothing_and_spends_nothing(make: Any) -> None:
     curator = make(data="/nowhere/at/all.parquet")
     plan = curator.preview(tacit.count(by="state"), epsilon=0.2)
     assert plan.releases[0].expected.within == noise_quantile(
-        plan.releases[0].treatment.noise[0], Fraction(95, 100)
+        plan.releases[0].assignment.noise[0], Fraction(95, 100)
     )
     assert float(curator.spent.epsilon) == 0
     with pytest.raises(BadData):
@@ -100,18 +100,18 @@ def test_every_budget_has_its_running_total(make: Any, budget: Any, paid: Any, k
 
 def test_the_better_noise_is_chosen_and_said(make: Any) -> None:
     curator = make(tacit.Approximate(epsilon=1.0, delta=1e-5), protect=tacit.rows())
-    few = curator.preview(tacit.count(), epsilon=0.5, delta=1e-6).releases[0].treatment
+    few = curator.preview(tacit.count(), epsilon=0.5, delta=1e-6).releases[0].assignment
     many = curator.preview(tacit.margins(["state", "age", "insured"], order=1), epsilon=0.5, delta=1e-6)
     wide = curator.preview(
         [tacit.query(tacit.count(where=f"age > {i}")) for i in range(40)], epsilon=0.5, delta=1e-6
     )
     assert law_of(few.noise[0]) == "laplace"
-    assert law_of(many.releases[0].treatment.noise[0]) == "laplace"
-    assert all(law_of(r.treatment.noise[0]) == "gaussian" for r in wide.releases)
-    assert "Gaussian noise" in wide.releases[0].treatment.reason
-    for treatment in (few, *(r.treatment for r in wide.releases)):
-        name = "Laplace" if law_of(treatment.noise[0]) == "laplace" else "Gaussian"
-        assert treatment.candidates[name] == min(treatment.candidates.values())
+    assert law_of(many.releases[0].assignment.noise[0]) == "laplace"
+    assert all(law_of(r.assignment.noise[0]) == "gaussian" for r in wide.releases)
+    assert "Gaussian noise" in wide.releases[0].assignment.reason
+    for assignment in (few, *(r.assignment for r in wide.releases)):
+        name = "Laplace" if law_of(assignment.noise[0]) == "laplace" else "Gaussian"
+        assert assignment.candidates[name] == min(assignment.candidates.values())
 
 
 def test_a_plan_is_one_event_and_costs_no_more_than_its_sum(make: Any) -> None:
@@ -136,7 +136,7 @@ def test_weights_divide_a_price(make: Any) -> None:
     plan = curator.preview(
         [tacit.query(tacit.count(), weight=3), tacit.query(tacit.count(by="state"))], epsilon=0.4
     )
-    assert [r.treatment.pure() for r in plan.releases] == [Fraction(3, 10), Fraction(1, 10)]
+    assert [r.assignment.pure() for r in plan.releases] == [Fraction(3, 10), Fraction(1, 10)]
     assert plan.charged.exact == {"epsilon": Fraction(2, 5)}
 
 
@@ -147,7 +147,7 @@ def test_accuracy_is_paid_for_and_no_more(make: Any, budget: Any, simultaneous: 
     plan = curator.preview(
         tacit.count(by=["state", "age"]), within=50, confidence=0.9, simultaneous=simultaneous
     )
-    applied = plan.releases[0].treatment.noise[0]
+    applied = plan.releases[0].assignment.noise[0]
     cells = 300 if simultaneous else 1
     assert float(applied.half_widths(Fraction(9, 10), coordinates=cells)["count"]) <= 50
     # One part in fifty less noise would not be needed: that much more noise breaks the promise.
@@ -193,7 +193,7 @@ def test_nothing_moves_nothing_costs_nothing(make: Any) -> None:
 def test_intervals_of_counts_are_the_noise_quantile(make: Any) -> None:
     answer = make().release(tacit.count(by="state"), epsilon=0.5)
     table = answer.table
-    half = noise_quantile(answer.planned.treatment.noise[0], Fraction(95, 100))
+    half = noise_quantile(answer.planned.assignment.noise[0], Fraction(95, 100))
     assert (table["high"] - table["value"] == half).all()
     assert (table["value"] - table["low"] == half).all()
 
@@ -276,7 +276,7 @@ def test_a_declared_sampling_model_widens_the_interval_to_the_population(make: A
             tacit.query(tacit.mean("x"), epsilon=0.2, name="noise only"),
         ]
     )
-    from tacit.curator.treatments import population
+    from tacit.curator.assignments import population
     from tacit.sources import open_table
     from tacit.statistics import read
 
@@ -286,10 +286,10 @@ def test_a_declared_sampling_model_widens_the_interval_to_the_population(make: A
         integers = read(table, [r.question for r in plan.releases])
         for j, (r, true) in enumerate(zip(plan.releases[:2], (truth, 0.1 + 0.8 * truth), strict=True)):
             parts = {}
-            for applied in r.treatment.noise:
+            for applied in r.assignment.noise:
                 parts |= applied.release(integers[j], source=SeededSource(seed=i))
-            found = population(r.question, r.treatment, NoisyParts(parts=parts), Fraction(95, 100))
-            inner = r.treatment.read(r.question, NoisyParts(parts=parts), Fraction(95, 100))
+            found = population(r.question, r.assignment, NoisyParts(parts=parts), Fraction(95, 100))
+            inner = r.assignment.read(r.question, NoisyParts(parts=parts), Fraction(95, 100))
             hits[j] += bool(found.low <= true <= found.high)
             wider &= bool(found.low <= inner.low and inner.high <= found.high)
         table.close()

@@ -14,7 +14,7 @@ import pytest
 
 import tacit
 from tacit.coupled.noiseless.histograms import FixedSize, truncated_histogram
-from tacit.curator.exact_answers import DiscardingTreatment
+from tacit.curator.exact_answers import DiscardingAssignment
 from tacit.errors import InvalidInput, InvalidParameter, NoLaw, TacitError
 from tacit.guarantees import Always, Approximate, Condition, Guarantee, Priors
 from tacit.noise.source import SeededSource
@@ -95,8 +95,8 @@ def test_what_is_published_and_promised() -> None:
             one.release(tacit.count(), epsilon=0.1)
     assert again.replayed
     assert list(again.table["value"]) == list(made.table["value"])
-    treatment = plan.releases[0].treatment
-    assert isinstance(treatment, DiscardingTreatment)
+    assignment = plan.releases[0].assignment
+    assert isinstance(assignment, DiscardingAssignment)
     assert "choice of the rows that are discarded comes from AES-256" in made.certificate["computational"]
     exact = made.certificate["mechanism"]["exact"]
     discards, threshold = exact["discards"], exact["threshold"]
@@ -120,16 +120,16 @@ def test_between_two_values_both_the_epsilon_and_the_delta_are_larger() -> None:
     """(2 e, (1 + e^e) d) is charged, for the (e, d) at which the theorem is used; never more than was paid."""
     with curator() as one:
         plan = one.preview(ASKED, given=GIVEN, **PRICE)
-    treatment = plan.releases[0].treatment
-    assert isinstance(treatment, DiscardingTreatment)
-    used = treatment.answer
-    assert treatment.bound == Approximate(epsilon=2.0, delta=plan.charge.bound.delta(2.0))
-    assert 2 * Fraction(used.epsilon) <= Fraction(treatment.epsilon) <= 2
+    assignment = plan.releases[0].assignment
+    assert isinstance(assignment, DiscardingAssignment)
+    used = assignment.answer
+    assert assignment.bound == Approximate(epsilon=2.0, delta=plan.charge.bound.delta(2.0))
+    assert 2 * Fraction(used.epsilon) <= Fraction(assignment.epsilon) <= 2
     assert (1 + math.exp(used.epsilon)) * used.delta <= 1e-6 * (1 + 1e-12)
     found = truncated_histogram(sampling="fixed", n=ROWS, epsilon=used.epsilon, delta=used.delta)
-    assert (treatment.threshold, treatment.size.discards) == (found.threshold, found.details["discards"])
+    assert (assignment.threshold, assignment.size.discards) == (found.threshold, found.details["discards"])
     assert (
-        treatment.size.delta(treatment.threshold, found.details["cell_epsilon"], enough=used.delta).high
+        assignment.size.delta(assignment.threshold, found.details["cell_epsilon"], enough=used.delta).high
         <= used.delta
     )
 

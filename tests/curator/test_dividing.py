@@ -56,7 +56,7 @@ def test_two_medians_of_few_bins_are_as_near_as_pure_shares_let_them() -> None:
     with curator("add-or-remove") as held:
         plan = held.preview([tacit.median("y"), tacit.median("y", where="z > 3")], epsilon=1, delta=1e-6)
     assert max(errors(plan)) < 13
-    assert all("tree" in r.treatment.reason for r in plan.releases)
+    assert all("tree" in r.assignment.reason for r in plan.releases)
 
 
 def test_each_statistic_pays_in_the_way_it_gains_by() -> None:
@@ -66,11 +66,11 @@ def test_each_statistic_pays_in_the_way_it_gains_by() -> None:
         plan = held.preview([*counts, tacit.margins(FLAGS, order=3)], epsilon=1, delta=1e-6)
         alone = held.preview(counts[0], epsilon=Fraction(1, 4))
     *pure, normal = plan.releases
-    assert {r.treatment.price for r in pure} == {Price(epsilon=Fraction(1, 4))}
+    assert {r.assignment.price for r in pure} == {Price(epsilon=Fraction(1, 4))}
     assert {r.expected.within for r in pure} == {alone.releases[0].expected.within}
     # A quarter of epsilon, and all of delta.
     mu = tacit.gaussian_budget(epsilon=0.25, delta=1e-6).mu
-    assert float(normal.treatment.price.mu) == pytest.approx(mu, rel=1e-9)
+    assert float(normal.assignment.price.mu) == pytest.approx(mu, rel=1e-9)
     assert plan.charged.exact["epsilon"] <= 1
     assert plan.charged.exact["delta"] <= Fraction(1, 10**6)
 
@@ -79,8 +79,8 @@ def test_a_delta_that_nobody_else_needs_goes_to_the_keys() -> None:
     with curator("add-or-remove") as held:
         plan = held.preview([tacit.count(by="t"), tacit.count()], epsilon=1, delta=1e-6)
     keys, count = plan.releases
-    assert count.treatment.price == Price(epsilon=Fraction(1, 2))
-    assert keys.treatment.price == Price(epsilon=Fraction(1, 2), delta=Fraction(1, 10**6))
+    assert count.assignment.price == Price(epsilon=Fraction(1, 2))
+    assert keys.assignment.price == Price(epsilon=Fraction(1, 2), delta=Fraction(1, 10**6))
     assert plan.charged.exact == {"epsilon": Fraction(1), "delta": Fraction(1, 10**6)}
 
 
@@ -92,7 +92,7 @@ def test_shares_of_any_mixture_add_up_to_the_price() -> None:
     ]  # fmt: skip
     with curator("replace-one") as held:
         plan = held.preview(asked, epsilon=1, delta=1e-6)
-    prices = [r.treatment.price for r in plan.releases]
+    prices = [r.assignment.price for r in plan.releases]
     epsilon = sum((p.epsilon for p in prices if p.epsilon is not None), Fraction(0))
     delta = sum((p.delta for p in prices if p.delta is not None), Fraction(0))
     mus = [float(p.mu) ** 2 for p in prices if p.mu is not None]
@@ -108,8 +108,10 @@ def test_a_public_number_of_rows_makes_ranges_that_are_released(rows: int) -> No
     with curator("add-or-remove") as held:
         plan = held.preview([tacit.query(tacit.median("x"), rows=rows, epsilon=1)])
         (found,) = held.release([tacit.query(tacit.median("x"), rows=rows, epsilon=1)])
-    treatment = plan.releases[0].treatment
-    assert treatment.counts.bins == ranges_around(1, bins=treatment.selection.bins, finest=treatment.finest)
+    assignment = plan.releases[0].assignment
+    assert assignment.counts.bins == ranges_around(
+        1, bins=assignment.selection.bins, finest=assignment.finest
+    )
     low, high = found.interval
     assert 0 <= low <= found.value <= high <= 100_000
 
@@ -121,13 +123,13 @@ def test_ranks_take_pure_noise_inside_any_price_where_it_is_better(paid: dict[st
     asked = (tacit.median("x"), tacit.median("y"), deciles_of_x)
     with curator("add-or-remove", budget) as held:
         fine, coarse, deciles = (held.preview(s, **paid) for s in asked)
-    taken = [plan.releases[0].treatment.reason.split(":")[0] for plan in (fine, deciles)]
+    taken = [plan.releases[0].assignment.reason.split(":")[0] for plan in (fine, deciles)]
     assert taken[0] == "selections by rank"
     assert "Gaussian" in taken[1]
     for plan in (fine, coarse, deciles):
         (release,) = plan.releases
-        errors = release.treatment.candidates
+        errors = release.assignment.candidates
         assert len(errors) == 2
-        assert release.treatment.reason.split(":")[0] == min(errors, key=lambda n: errors[n])
+        assert release.assignment.reason.split(":")[0] == min(errors, key=lambda n: errors[n])
         charged = plan.charged.bound
         assert charged.rho <= 0.05 * (1 + 1e-12) if "rho" in paid else charged.mu <= 0.3 * (1 + 1e-12)

@@ -40,7 +40,7 @@ def test_keys_of_a_group_alone_are_named_as_seldom_as_delta_says(
         pa.table({"t": ["a"], "x": [1.0]}), protect=unit, schema=schema,
         budget=tacit.Approximate(epsilon=9, delta=0.1),
     ) as held:  # fmt: skip
-        chosen = held.preview(asked, epsilon=1, delta=DELTA).releases[0].treatment.selection  # type: ignore[attr-defined]
+        chosen = held.preview(asked, epsilon=1, delta=DELTA).releases[0].assignment.selection  # type: ignore[attr-defined]
     assert chosen.group == size
     assert 0 < chosen.keep_probability(size) <= float(DELTA)
     assert chosen.keep_probability(1000) > 0.999
@@ -60,7 +60,7 @@ def test_keys_without_support_are_never_named() -> None:
         empty = cells[0]
         values = {**empty.values, question.support: np.zeros_like(np.asarray(empty.values[question.support]))}
         for seed in range(20):
-            noisy = planned.treatment.run(
+            noisy = planned.assignment.run(
                 question, [replace(empty, values=values), *cells[1:]], source=SeededSource(seed=seed)
             )
             assert noisy.keys == ((),), "nobody supports any key"

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pytest
 
 import tacit
-from tacit.curator import treatments
+from tacit.curator import assignments
 from tacit.mechanisms import (
     L1,
     L2,
@@ -149,8 +149,8 @@ def by_laplace(counts: np.ndarray, source: Source) -> list[Any]:
     return [int(v) for v in one.release(counts, source=source).values]
 
 
-def by_a_treatment(counts: np.ndarray, source: Source) -> list[Any]:
-    applied = treatments.laplace((("x",), 1, 1), Fraction(1, 2))
+def by_an_assignment(counts: np.ndarray, source: Source) -> list[Any]:
+    applied = assignments.laplace((("x",), 1, 1), Fraction(1, 2))
     return [int(v) for v in applied.release({"x": counts}, source=source)["x"]]
 
 
@@ -177,7 +177,8 @@ def by_sparse(counts: np.ndarray, source: Source) -> list[Any]:
 
 
 DOORS: dict[str, tuple[Any, int | None]] = {
-    "laplace": (by_laplace, None), "block": (by_a_treatment, None), "stable": (by_stable, 4), "sparse": (by_sparse, 4),
+    "laplace": (by_laplace, None), "block": (by_an_assignment, None), "stable": (by_stable, 4),
+    "sparse": (by_sparse, 4),
 }  # fmt: skip
 
 

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 
 import tacit
-from tacit.curator.functions import treatment as room
-from tacit.curator.functions.treatment import FunctionTreatment
+from tacit.curator.functions import assignment as room
+from tacit.curator.functions.assignment import FunctionAssignment
 from tacit.errors import FitFailed, InvalidParameter, NotCertified, TacitError
 from tacit.guarantees import GaussianDP
 from tacit.noise.source import SeededSource
@@ -49,10 +49,10 @@ def test_no_unit_moves_a_function_further_than_the_noise_hides(unit: str) -> Non
     ones = {name: planned(name, UNITS[unit]).releases[0] for name in FUNCTIONS}
     read = [read_cells(table, [one.question for one in ones.values()], key=KEY) for table in opened(unit)]
     for number, (name, one) in enumerate(ones.items()):
-        fit = one.treatment.fit
+        fit = one.assignment.fit
         spacing, std = float(fit.spacing), float(fit.mechanism.noise_std)
         true = [np.asarray(fit.integers(cells[number][0]), dtype=float) * spacing for cells in read]
-        mu = one.treatment.events[0].mu
+        mu = one.assignment.events[0].mu
         shares = [np.linalg.norm(true[i] - true[j]) / std / mu for i, j in pairs(UNITS[unit])]
         assert max(shares) <= 1 + 1e-9, (name, max(shares))
         nearest[name] = max(shares)
@@ -74,7 +74,7 @@ def test_what_is_run_is_within_what_is_stated_charged_and_paid(paid: Any) -> Non
     price, budget = paid
     with curator(budget=budget) as held:
         release = held.release(tacit.classifier(["x"], "k", size=300, pairs=4), **price)
-        (event,) = release.planned.treatment.events
+        (event,) = release.planned.assignment.events
         run, stated = GaussianDP(mu=event.mu), release.guarantee.bound
         for epsilon in (0.1, 0.5, 1.0, 3.0):
             assert run.delta(epsilon) <= stated.delta(epsilon) * (1 + 1e-9)
@@ -140,7 +140,7 @@ def test_values_and_bands_from_the_certificate_alone() -> None:
     """A second implementation: waves by hand, of the numbers, the columns and the bounds that the certificate has."""
     from scipy.special import ndtri
 
-    from tacit.functions.machines.features import standard_normals
+    from tacit.functions.models.features import standard_normals
 
     with curator() as held:
         release = held.release(ASKS["regression"], **PAID)
@@ -162,13 +162,13 @@ def test_bands_hold_the_function_without_noise() -> None:
     with curator() as held:
         (one,) = held.preview(ASKS["regression"], **PAID).releases
         (rows,) = read_cells(held._open(), [one.question], key=KEY)[0]
-        fit = one.treatment.fit
+        fit = one.assignment.fit
         true = np.asarray(fit.integers(rows), dtype=float) * float(fit.spacing)
         at = one.question.details["inputs"].of_values({"x": [0.25]})
         exact = fit.shown(fit.values(true, at))[0, 0]
         held_it, source = 0, SeededSource(seed=7)
         for _ in range(400):
-            noisy = one.treatment.fit.mechanism.release(fit.integers(rows), source=source).values
+            noisy = one.assignment.fit.mechanism.release(fit.integers(rows), source=source).values
             function = room.PublishedFunction.of(
                 one.question, fit, np.asarray(noisy, float) * float(fit.spacing)
             )
@@ -186,9 +186,9 @@ def test_released_numbers_have_the_stated_noise() -> None:
         (one,) = held.preview(asked, **PAID).releases
         for _ in range(5):
             (rows,) = read_cells(held._open(), [one.question], key=KEY)[0]
-            true = np.asarray(one.treatment.fit.integers(rows), dtype=float)
-            noisy = one.treatment.run(one.question, [rows], source=held._source).parts["numbers"]
-            std = float(one.treatment.fit.mechanism.noise_std / one.treatment.fit.spacing)
+            true = np.asarray(one.assignment.fit.integers(rows), dtype=float)
+            noisy = one.assignment.run(one.question, [rows], source=held._source).parts["numbers"]
+            std = float(one.assignment.fit.mechanism.noise_std / one.assignment.fit.spacing)
             draws.append((np.asarray(noisy, dtype=float) - true) / std)
     drawn = np.concatenate(draws)
     assert abs((drawn**2).mean() - 1) < 6.5 * math.sqrt(2 / drawn.size)
@@ -227,7 +227,7 @@ CHANGES = ("made", "values", "ledger", "function", "digest", "plan")
 
 def test_a_failed_fit_is_one_sentence_after_the_charge(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever goes wrong: the charge stays, no row is in the error, and none is held by what it passed through."""
-    from tacit.functions.machines import training
+    from tacit.functions.models import training
 
     def failing(*_: object, **__: object) -> None:
         raise ValueError("0.123456789")
@@ -277,11 +277,11 @@ def test_a_released_function_carries_no_row(name: str) -> None:
 
 
 def test_the_rows_of_a_person_count_as_often_as_declared() -> None:
-    once = planned("kernel", tacit.rows(neighbours="replace-one")).releases[0].treatment.fit
+    once = planned("kernel", tacit.rows(neighbours="replace-one")).releases[0].assignment.fit
     thrice = (
-        planned("kernel", tacit.people("id", at_most=3, neighbours="replace-one")).releases[0].treatment.fit
+        planned("kernel", tacit.people("id", at_most=3, neighbours="replace-one")).releases[0].assignment.fit
     )
-    added = planned("kernel", tacit.rows(neighbours="add-or-remove")).releases[0].treatment.fit
+    added = planned("kernel", tacit.rows(neighbours="add-or-remove")).releases[0].assignment.fit
     tolerance = 0.02
     assert float(thrice.l2_sensitivity / once.l2_sensitivity) == pytest.approx(3, rel=tolerance)
     assert float(added.l2_sensitivity / once.l2_sensitivity) == pytest.approx(0.5, rel=tolerance)
@@ -298,7 +298,7 @@ def test_rows_beyond_the_limit_are_not_used() -> None:
         with curator(one, protect=tacit.people("id", at_most=2)) as held:
             (release,) = held.preview(asked, **PAID).releases
             (rows,) = read_cells(held._open(), [release.question], key=KEY)[0]
-            fit = release.treatment.fit
+            fit = release.assignment.fit
             found.append(np.asarray(fit.integers(rows), dtype=float) * float(fit.spacing))
     # Add-or-remove: person 7 is taken away and comes back with other rows, which is two steps.
     assert 0 < np.linalg.norm(found[0] - found[1]) <= 2 * float(fit.l2_sensitivity)
@@ -311,9 +311,9 @@ def test_several_functions_and_counts_share_one_price() -> None:
         )
         assert plan.charged.bound.epsilon <= 2
         assert plan.charged.bound.delta <= 1e-5
-        parts = [r.treatment for r in plan.releases if isinstance(r.treatment, FunctionTreatment)]
+        parts = [r.assignment for r in plan.releases if isinstance(r.assignment, FunctionAssignment)]
         # Each gets more than a third of epsilon and delta would buy it.
-        third = held.preview(ASKS["classifier"], epsilon=2 / 3, delta=1e-5 / 3).releases[0].treatment
+        third = held.preview(ASKS["classifier"], epsilon=2 / 3, delta=1e-5 / 3).releases[0].assignment
         assert parts[0].events[0].mu > 1.2 * third.events[0].mu
         releases = held.release(plan)
         assert len(releases) == 3
@@ -324,7 +324,7 @@ def test_expected_errors_are_told_before_paying() -> None:
     with curator() as held:
         (one,) = held.preview(ASKS["classifier"], **PAID).releases
         assert "raises the expected hinge loss by at most" in one.expected.about
-        assert one.expected.within == pytest.approx(1.96 * one.treatment.fit.widest, rel=1e-3)
+        assert one.expected.within == pytest.approx(1.96 * one.assignment.fit.widest, rel=1e-3)
         assert "classifier" in str(held.preview(ASKS["classifier"], **PAID))
 
 

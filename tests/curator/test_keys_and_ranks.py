@@ -111,8 +111,8 @@ def test_quantiles_cover_and_stay_in_order(make: Any, unit: Any, paid: Any) -> N
     truth = [ordered[int(np.ceil(q * 4000)) - 1] for q in shares]
     hits = np.zeros(5)
     for seed in range(300):
-        noisy = planned.treatment.run(planned.question, cells, source=SeededSource(seed=seed))
-        found = planned.treatment.read(planned.question, noisy, LEVEL)
+        noisy = planned.assignment.run(planned.question, cells, source=SeededSource(seed=seed))
+        found = planned.assignment.read(planned.question, noisy, LEVEL)
         hits += (found.low <= truth) & (truth <= found.high)
         assert (np.diff(found.value) >= 0).all()
         assert (found.low <= found.value).all()

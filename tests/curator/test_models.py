@@ -39,7 +39,7 @@ def test_what_is_run_is_what_is_charged_and_confirmed(name: str, unit: str) -> N
     protect, steps = UNITS[unit]
     with curator(protect=protect) as held:
         release = held.release(ASKS[name], **PAID)
-        events = release.planned.treatment.events
+        events = release.planned.assignment.events
         assert [e.rows for e, _ in flatten(events) if e.kind == "objective_perturbation"] == [steps]
         pairs = [(e.pairs(Neighbours.ADD_OR_REMOVE)[0], n) for e, n in flatten(events)]  # type: ignore[index]
         assert 0.9e-5 < Product(pairs=pairs).delta(1.0).high <= 1e-5

@@ -20,8 +20,8 @@ def test_a_plan_with_a_public_number_of_rows_is_released(epsilon: float, rows: i
     schema = {"x": tacit.number(0, 1000), "sex": tacit.category(["f", "m"])}
     with tacit.Curator(data, protect=tacit.rows(), schema=schema, budget=tacit.Pure(epsilon=9)) as held:
         plan = held.preview(tacit.quantiles("x", at=[0.25, 0.5, 0.75], by=by), epsilon=epsilon, rows=rows)
-        treatment = plan.releases[0].treatment
-        assert isinstance(treatment, SelectedRanks)
+        assignment = plan.releases[0].assignment
+        assert isinstance(assignment, SelectedRanks)
         (release,) = held.release(plan)
         spent = held.spent
         frame = release.table

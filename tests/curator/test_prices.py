@@ -148,7 +148,7 @@ def test_a_releases_own_delta_is_added_to_the_plans_and_takes_nothing_from_it() 
         together = held.preview([*shared, own], epsilon=1, delta=1e-6)
         without = held.preview(shared, epsilon=1, delta=1e-6)
     for mixed, alone in zip(together.releases, without.releases, strict=False):
-        assert mixed.treatment == alone.treatment
+        assert mixed.assignment == alone.assignment
     charged = together.charged.exact
     assert charged["delta"] == Fraction(2, 10**6)
     assert without.charged.exact["epsilon"] <= charged["epsilon"] <= Fraction(3, 2)
@@ -265,7 +265,7 @@ def test_a_charge_in_mu_is_the_noises_own_and_not_below() -> None:
     for number in TYPED:
         with curator(tacit.GaussianDP(mu=9), tacit.rows()) as one:
             plan = one.preview(tacit.sum("n"), mu=number)
-        (noise,) = plan.releases[0].treatment.mechanisms
+        (noise,) = plan.releases[0].assignment.mechanisms
         true = Fraction(81) / Fraction(noise.noise_std) ** 2
         kept = plan.charged.exact["mu"] ** 2
         assert true <= kept <= true * (1 + Fraction(1, 10**20))

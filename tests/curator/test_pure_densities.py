@@ -61,7 +61,7 @@ def test_no_unit_moves_a_pure_density_further_than_the_noise_hides(unit: str) ->
     read = [read_cells(table, [one.question for one in ones], key=KEY) for table in opened(unit)]
     nearest = []
     for number, (one, name) in enumerate(zip(ones, asks.values(), strict=True)):
-        fit = one.treatment.fit
+        fit = one.assignment.fit
         assert fit.plan.choice.name == name
         true = [
             np.asarray(fit.integers(cells[number][0]), dtype=float) * float(fit.spacing) for cells in read
@@ -161,7 +161,7 @@ def test_columns_of_very_many_values_have_as_many_keys_as_doubles_can_tell_apart
     for values, order in ((2**39, 300), (2**42, 10)):
         with curator(pd.DataFrame({"v": []}), schema={"v": tacit.integer(0, values)}) as held:
             asked = tacit.density("v", size=300, guarantee="pure", order=order)
-            (key,) = held.preview(asked, epsilon=1).releases[0].treatment.fit.keys
+            (key,) = held.preview(asked, epsilon=1).releases[0].assignment.fit.keys
             assert 16 * order <= key.count
             assert key.count * key.levels < 2**52
     with curator(pd.DataFrame({"v": []}), schema={"v": tacit.integer(0, 2**50)}) as held:
@@ -194,7 +194,7 @@ def test_released_numbers_have_the_stated_noise() -> None:
     """
     with curator(source=SeededSource(seed=3)) as held:
         one = held.preview(tacit.density("x", size=300, guarantee="pure", order=3), epsilon=1).releases[0]
-        fit = one.treatment.fit
+        fit = one.assignment.fit
         (cells,) = read_cells(held._open(), [one.question], key=KEY)[0]
         true = np.asarray(fit.integers(cells), dtype=float)
         drawn = np.array(
@@ -203,7 +203,7 @@ def test_released_numbers_have_the_stated_noise() -> None:
                 for _ in range(300)
             ]
         )
-        noisy = one.treatment.run(one.question, [cells], source=held._source).parts["numbers"]
+        noisy = one.assignment.run(one.question, [cells], source=held._source).parts["numbers"]
         assert not cells.values
     assert noisy.shape == true.shape
     assert fit.plan.choice.name == "caratheodory"
@@ -229,7 +229,7 @@ def test_bands_hold_the_curve_without_noise(asked: Any) -> None:
     """At one point, over 400 draws: 95% hold; fewer than 330 come up with probability below 1e-9, and not all do."""
     with curator() as held:
         one = held.preview(asked, epsilon=1).releases[0]
-        fit = one.treatment.fit
+        fit = one.assignment.fit
         (cells,) = read_cells(held._open(), [one.question], key=KEY)[0]
         true = np.asarray(fit.integers(cells))
     at = np.full((1, len(one.question.details["inputs"].names)), 0.3)
@@ -280,7 +280,7 @@ def test_rows_beyond_the_limit_and_outside_the_box() -> None:
         with curator(one, protect=tacit.people("id", at_most=2)) as held:
             (release,) = held.preview(asked, epsilon=1).releases
             (cells,) = read_cells(held._open(), [release.question], key=KEY)[0]
-            fit = release.treatment.fit
+            fit = release.assignment.fit
             found.append(np.asarray(fit.integers(cells), dtype=float) * float(fit.spacing))
     assert 0 < loss(fit, found[0] - found[1]) <= 2 * (1 + 1e-3)
 

@@ -55,7 +55,7 @@ def test_a_proportion(of: str) -> None:
     true = np.asarray(rows()[of]).sum()
     with curator(unit=REPLACE) as one:
         made = one.release(tacit.proportion(of), epsilon=0.2, given={"random_data": 0.1})
-        assert made.planned.treatment.theorem == ("random-histogram" if of == "f" else "random-proportion")
+        assert made.planned.assignment.theorem == ("random-histogram" if of == "f" else "random-proportion")
     if of == "sure":
         assert made.value == true / 8000
         assert made.interval == (made.value, made.value)
@@ -93,7 +93,7 @@ def test_too_many_cells_fall_back_to_differential_privacy_and_say_so() -> None:
         one = plan.releases[0]
         assert (plan.gamma == 0) is falls
         assert isinstance(one.guarantee.condition, Always) is falls
-        assert ("2k = 800 is more than gamma n = 799.9" in one.treatment.reason) is falls
+        assert ("2k = 800 is more than gamma n = 799.9" in one.assignment.reason) is falls
         assert ("gamma = 0 is spent" in str(plan)) is falls
     plan = planned(tacit.count(by="c"), unit=ADD, given={"random_data": 0.1, "rows": 3999})
     assert plan.gamma == 0
@@ -308,7 +308,7 @@ def test_empty_cells_only_where_small_ones_were_not_asked_for(unit: Any) -> None
     given = {"random_data": 0.1, "rows": 8000}
     for asked in (tacit.count(where="f"), tacit.proportion("sure")):
         plan = planned(asked, unit=unit, given={**given, "small_cells": False})
-        assert "empty cells exact" in plan.releases[0].treatment.reason
+        assert "empty cells exact" in plan.releases[0].assignment.reason
         if unit is REPLACE or asked.kind == "count":
             assert "where it is not 0: that is exact" in plan.releases[0].expected.about
         for few in (0, 1, 13, 8000):
@@ -316,7 +316,7 @@ def test_empty_cells_only_where_small_ones_were_not_asked_for(unit: Any) -> None
                 c: rows()[c] for c in ("c", "k", "all")}})  # fmt: skip
             with curator(data=flags, unit=unit) as one:
                 made = one.release(asked, epsilon=0.2, given={**given, "small_cells": False})
-            masks = made.planned.treatment.exact_cells(made.noisy)
+            masks = made.planned.assignment.exact_cells(made.noisy)
             true = {"count": few, "yes": few, "no": 8000 - few}
             assert {n: bool(m.all()) for n, m in masks.items()} == {n: true[n] == 0 for n in masks}
 
@@ -333,7 +333,7 @@ def test_where_rows_are_added_a_least_number_is_declared() -> None:
 def test_a_release_keeps_its_own_words() -> None:
     own = tacit.query(tacit.count(by="k"), given={"random_data": 0.1, "rows": 500})
     plan = planned(own, tacit.count(where="f"), unit=ADD, given={"random_data": 0.1, "rows": 8000})
-    assert [r.treatment.given.rows for r in plan.releases] == [500, 8000]
+    assert [r.assignment.given.rows for r in plan.releases] == [500, 8000]
     assert not any("before any other release" in d for d in plan.charge.declared)
     words = {"random_data": 0.1, "rows": 8000, "fixed_before": True}
     plan = planned(own, tacit.count(where="f"), unit=ADD, given=words)

@@ -1,4 +1,4 @@
-"""How often a promise given random data fails, counted over every table from what a treatment really lets out."""
+"""How often a promise given random data fails, counted over every table from what an assignment really lets out."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def answers(plan: Any, counts: tuple[int, ...], hidden: int) -> tuple[Any, Any]:
     first, *rest = one.question.requests
     read = [Cells(request=first, values={a: np.array(counts).reshape(-1) for a in first.aggregates})]
     read += [Cells(request=r, values={CountRows(): np.array(sum(counts) + hidden)}) for r in rest]
-    noisy = one.treatment.run(one.question, read, source=SeededSource(seed=3))
-    exact = one.treatment.exact_cells(noisy)["count"]
+    noisy = one.assignment.run(one.question, read, source=SeededSource(seed=3))
+    exact = one.assignment.exact_cells(noisy)["count"]
     value = np.asarray(noisy.parts["count"])
     assert (value[exact] == np.array(counts)[exact]).all()
     return exact, value
@@ -87,7 +87,7 @@ def test_no_rows_break_the_promise_more_often_than_gamma(
     given = {"random_data": float(gamma), "rows": n, "small_cells": small}
     plan = planned(tacit.count(by=column), unit=unit, given=given)
     replaced = unit is REPLACE
-    assert plan.releases[0].treatment.exact_below(n) >= (2 if small else 1)
+    assert plan.releases[0].assignment.exact_below(n) >= (2 if small else 1)
     found = worst_failure(plan, n, cells, hidden=hidden, replaced=replaced)
     assert 0 < found <= Fraction(gamma)
 
@@ -107,10 +107,10 @@ def test_noise_is_that_of_differential_privacy_at_the_same_price() -> None:
     given = {"random_data": 0.1, "rows": 8000}
     for unit, scale in ((REPLACE, "10"), (ADD, "5")):
         one = planned(tacit.count(by="c"), unit=unit, epsilon=0.2, given=given).releases[0]
-        assert one.treatment.describe()["noise"][0]["noise_scale"] == scale
-        assert one.treatment.pure() == Fraction(1, 5)
+        assert one.assignment.describe()["noise"][0]["noise_scale"] == scale
+        assert one.assignment.pure() == Fraction(1, 5)
     one = planned(tacit.count(where="f"), epsilon=0.2, given=given).releases[0]
-    assert one.treatment.describe()["noise"][0]["noise_scale"] == "5"
+    assert one.assignment.describe()["noise"][0]["noise_scale"] == "5"
 
 
 @pytest.mark.parametrize("unit", [REPLACE, ADD], ids=["replace-one", "add-or-remove"])

@@ -129,7 +129,7 @@ def test_intervals_hold_all_coefficients_at_once() -> None:
     nearest = np.inf
     for epsilon in (20, 2):
         release = held.release(ASKED, epsilon=epsilon)
-        half = release.planned.treatment.half_widths(Fraction(4, 5), coordinates=10)["moments"]
+        half = release.planned.assignment.half_widths(Fraction(4, 5), coordinates=10)["moments"]
         reach = np.broadcast_to(np.asarray(half, dtype=np.float64), sums_.shape)
         signs = [draw.choice((-1, 1), size=10) for _ in range(150)]
         for share in [*signs, *(s * draw.uniform(size=10) for s in signs[:50])]:

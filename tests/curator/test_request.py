@@ -306,9 +306,13 @@ def test_a_choice_is_read_through_a_closed_table_and_checked(folder: Path) -> No
         one.release(tacit.count(by="s"), epsilon=0.5)
         (charge,) = one.ledger.charges()
     assert charge.choice == json.loads(json.dumps(choice_of(plan)))
-    assert read_choice(plan, charge).releases[0].treatment == plan.releases[0].treatment
+    assert read_choice(plan, charge).releases[0].assignment == plan.releases[0].assignment
     text = json.dumps(charge.choice)
     assert '"noise_scale": {"fraction": "2"}' in text
+    earlier = text.replace('"assignment":', '"treatment":').replace('"Assignment"', '"Treatment"')
+    assert earlier.count("reatment") == 2
+    again = read_choice(plan, replace(charge, choice=json.loads(earlier)))
+    assert again.releases[0].assignment == plan.releases[0].assignment
     for wrong in (
         text.replace('"Laplace"', '"os.system"'),
         text.replace('"fraction": "2"', '"fraction": "1"'),
@@ -337,11 +341,11 @@ def test_a_sparse_histogram_with_a_fixed_threshold_is_stored_and_replayed(folder
 
     with opened() as one:
         plan = one.preview(asked, epsilon=1.0, delta=1e-6)
-        assert isinstance(plan.releases[0].treatment.mechanism, StableHistogram)
+        assert isinstance(plan.releases[0].assignment.mechanism, StableHistogram)
         first = one.release(asked, epsilon=1.0, delta=1e-6)
         (charge,) = one.ledger.charges()
         assert one.ledger.verify().ok
-    assert read_choice(plan, charge).releases[0].treatment == plan.releases[0].treatment
+    assert read_choice(plan, charge).releases[0].assignment == plan.releases[0].assignment
     with opened() as one:
         again = one.release(asked, epsilon=1.0, delta=1e-6)
         assert again.replayed

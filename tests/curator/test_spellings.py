@@ -214,7 +214,7 @@ def test_both_have_one_choice_and_one_charge(statistic: Any) -> None:
     whole = make_plan([tacit.query(statistic)], total=price(epsilon=1, delta=1e-6), **about)
     assert own.digest == whole.digest
     assert own.charged == whole.charged
-    assert own.releases[0].treatment == whole.releases[0].treatment
+    assert own.releases[0].assignment == whole.releases[0].assignment
 
 
 # --- free in the other spelling ---------------------------------------------------------------------------------
@@ -408,7 +408,7 @@ def test_a_charge_without_a_choice_is_believed_only_where_it_has_no_files_either
         one.release(plan)
         (charge,) = one.ledger.charges()
     first = replace(charge, choice=None, files=None)
-    assert read_choice(plan, first).releases[0].treatment == plan.releases[0].treatment
+    assert read_choice(plan, first).releases[0].assignment == plan.releases[0].assignment
     with pytest.raises(LedgerError, match="a choice that this version cannot read"):
         read_choice(plan, replace(charge, choice=None))
     assert charge.choice is not None

@@ -14,7 +14,7 @@ import tacit
 from tacit.audit import opinion_on_certificate
 from tacit.cli import main
 from tacit.curator.functions import decision_tree
-from tacit.curator.functions.trees import TreeTreatment, depth_of
+from tacit.curator.functions.trees import TreeAssignment, depth_of
 from tacit.errors import InvalidParameter, TacitError
 from tacit.guarantees import Concentrated, GaussianDP, Pure
 from tacit.mechanisms import Laplace, PermuteAndFlip
@@ -68,8 +68,8 @@ def test_a_tree_is_released_charged_replayed_and_certified() -> None:
 )
 def test_the_choice_is_made_for_as_many_rows_as_come_or_go(protect: Any, moves: int) -> None:
     with curator(protect=protect) as held:
-        one = held.preview(ASK, epsilon=60).releases[0].treatment
-    assert isinstance(one, TreeTreatment)
+        one = held.preview(ASK, epsilon=60).releases[0].assignment
+    assert isinstance(one, TreeAssignment)
     assert one.plan.choice.sensitivity.exact == moves
     assert one.plan.choice.rate == Fraction(20) / (2 * moves)
     assert isinstance(one.plan.noise, Laplace)
@@ -90,9 +90,9 @@ def test_every_kind_of_price(paid: Any, kind: Any, choice: Any) -> None:
     budget = {"rho": Concentrated(rho=100), "mu": GaussianDP(mu=100)}.get(next(iter(paid)), BUDGET)
     with curator(protect=tacit.rows(), budget=budget) as held:
         release = held.release(ASK, **paid)
-        treatment: Any = release.planned.treatment
-        assert isinstance(treatment.plan.choice, choice)
-        assert isinstance(treatment.bound, kind) or kind is GaussianDP
+        assignment: Any = release.planned.assignment
+        assert isinstance(assignment.plan.choice, choice)
+        assert isinstance(assignment.bound, kind) or kind is GaussianDP
         assert opinion_on_certificate(release.certificate).confirmed
 
 

@@ -1,4 +1,4 @@
-"""Every treatment's noise is that of the question's own sensitivity, for every unit, at every kind of price.
+"""Every assignment's noise is that of the question's own sensitivity, for every unit, at every kind of price.
 
 What a mechanism claims is about the sensitivity that it was given. Here it is compared with that of the question.
 """
@@ -14,10 +14,10 @@ import pytest
 
 import tacit.statistics as ask
 from tacit import errors
+from tacit.curator.assignments import assign, groups_of, mu_squared_within, pure_within
 from tacit.curator.planning import choose, divided
 from tacit.curator.prices import Price, decimal
-from tacit.curator.selected import _candidates, treat_keys, treat_ranks, treat_sparse
-from tacit.curator.treatments import groups_of, mu_squared_within, pure_within, treat
+from tacit.curator.selected import _candidates, assign_keys, assign_ranks, assign_sparse
 from tacit.guarantees import Neighbours, gaussian_budget, group_of, people, rows
 from tacit.mechanisms import Laplace, RoundedGaussian
 from tacit.sources import Schema, category, flag, integer, number
@@ -65,7 +65,7 @@ def test_independent_noise_is_for_the_move_of_the_question(name: str, unit: str)
     assert {n for g in groups for n in g[0]} == moving
     assert sum(len(g[0]) for g in groups) == len(moving)
     for price in PRICES.values():
-        made = treat(question, price)
+        made = assign(question, price)
         assert made.noised == moving
         for applied, (parts, l1, l2_squared) in zip(made.noise, groups, strict=True):
             own = question.sensitivity if len(parts) > 1 else question.sensitivities[parts[0]]
@@ -116,7 +116,7 @@ def test_the_number_of_rows_under_quantiles_is_public_only_if_nobody_can_move_it
 
     def public(unit: Any, column: str = "whole", **more: Any) -> bool:
         question = ask.median(column, **more).on(SCHEMA, unit)
-        return bool(treat_ranks(question, PRICES["epsilon"]).mechanism.total_is_public)
+        return bool(assign_ranks(question, PRICES["epsilon"]).mechanism.total_is_public)
 
     assert public(REPLACED)
     assert public(group_of(REPLACED, size=2))
@@ -131,10 +131,10 @@ def test_the_number_of_rows_under_quantiles_is_public_only_if_nobody_can_move_it
 @pytest.mark.parametrize("unit", UNITS)
 def test_ranks_are_for_the_move_of_the_question(unit: str) -> None:
     question = ask.median("age", by="state").on(SCHEMA, UNITS[unit])
-    tree: Any = treat_ranks(question, PRICES["epsilon"]).mechanism
+    tree: Any = assign_ranks(question, PRICES["epsilon"]).mechanism
     assert tree.l1 == question.sensitivity.l1
     assert tree.exact_epsilon == Fraction(1, 2)
-    normal: Any = treat_ranks(question, Price(rho=Fraction(1, 1000))).mechanism
+    normal: Any = assign_ranks(question, Price(rho=Fraction(1, 1000))).mechanism
     assert normal.exact_rho <= Fraction(1, 1000)
     assert getattr(normal, "l2_squared", question.sensitivity.l2_squared) == question.sensitivity.l2_squared
 
@@ -148,7 +148,7 @@ def test_unknown_keys_are_selected_for_what_a_unit_brings(
 ) -> None:
     price = Price(epsilon=Fraction(1), delta=Fraction(1, 10**5))
     for asked in (ask.count(by="open"), ask.sum("cost", by="open")):
-        made = treat_keys(asked.on(SCHEMA, UNITS[unit]), price)
+        made = assign_keys(asked.on(SCHEMA, UNITS[unit]), price)
         chosen = made.selection
         assert (chosen.keys, chosen.replaced, chosen.group) == (keys, replaced, group)
         assert made.delta == price.delta
@@ -156,7 +156,7 @@ def test_unknown_keys_are_selected_for_what_a_unit_brings(
             assert chosen.bound.epsilon <= 0.5 * (1 + 1e-9)
             assert made.noise[0].mechanism.bound.epsilon_at(1e-6) <= 0.5 + 1e-9
     with pytest.raises(errors.InvalidParameter, match="keys are not known"):
-        treat_keys(ask.count(by="open").on(SCHEMA, UNITS[unit]), Price(epsilon=Fraction(1)))
+        assign_keys(ask.count(by="open").on(SCHEMA, UNITS[unit]), Price(epsilon=Fraction(1)))
 
 
 def test_an_epsilon_above_256_selects_no_keys() -> None:
@@ -164,7 +164,7 @@ def test_an_epsilon_above_256_selects_no_keys() -> None:
     sparse = ask.sparse_histogram(["age"]).on(SCHEMA, ADDED)
     for epsilon, refused in ((256, False), (257, True)):
         price = Price(epsilon=Fraction(epsilon), delta=Fraction(1, 10**5))
-        for call in (lambda p=price: treat_keys(question, p), lambda p=price: treat_sparse(sparse, p)):
+        for call in (lambda p=price: assign_keys(question, p), lambda p=price: assign_sparse(sparse, p)):
             if refused:
                 with pytest.raises(errors.InvalidParameter, match="at most 256"):
                     call()

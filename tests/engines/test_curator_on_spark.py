@@ -83,7 +83,7 @@ def test_every_statistic_has_the_same_answer(visits: Path, unit: Any) -> None:
                 [
                     (
                         {} if r.question.statistic.fits == "function" else r.question.integers(c),
-                        r.treatment.run(r.question, _sorted(c), source=SeededSource(seed=i)),
+                        r.assignment.run(r.question, _sorted(c), source=SeededSource(seed=i)),
                     )
                     for i, (r, c) in enumerate(zip(plan.releases, cells, strict=True))
                 ]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tacit.functions.machines import solvers, training
-from tacit.functions.machines.features import FourierFeatures, LinearFeatures, PublicBox
-from tacit.functions.machines.solvers import EpsilonInsensitive, Hinge, Huber, Logistic
-from tacit.functions.machines.training import MachinePlan
+from tacit.functions.models import solvers, training
+from tacit.functions.models.features import FourierFeatures, LinearFeatures, PublicBox
+from tacit.functions.models.solvers import EpsilonInsensitive, Hinge, Huber, Logistic
+from tacit.functions.models.training import KernelModelPlan
 from tacit.guarantees import Neighbours
 
 LINE = LinearFeatures(features=1, domain=PublicBox(low=-1.0, high=1.0))
@@ -18,7 +18,7 @@ LOSSES = [Hinge(), EpsilonInsensitive(tube=0.1), Logistic(), Huber(threshold=0.1
 
 
 def plan(loss, features=LINE, size=1000, epsilon=1.0, **more):
-    return MachinePlan.for_target(
+    return KernelModelPlan.for_target(
         epsilon=epsilon, delta=1e-6, loss=loss, features=features, size=size, neighbours=Neighbours.ADD_OR_REMOVE,
         **more,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Coefficients of linear machines: a reading of the released weights, and the same function inside the domain."""
+"""Coefficients of linear models: a reading of the released weights, and the same function inside the domain."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from tacit.functions.machines import (
+from tacit.functions.models import (
     PrivateKernelRegressor,
     PrivateLogisticRegression,
     PrivateSVC,
@@ -34,12 +34,12 @@ def inside(domain: PublicBox | PublicBall, n: int = 200) -> Any:
 @pytest.mark.parametrize("intercept", [0.0, 0.5])
 @pytest.mark.parametrize("domain", [BOX, BALL])
 @pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("machine", [PrivateLogisticRegression, PrivateSVC])
+@pytest.mark.parametrize("model", [PrivateLogisticRegression, PrivateSVC])
 def test_classifiers_agree_with_their_coefficients(
-    machine: Any, classes: int, domain: Any, intercept: float
+    model: Any, classes: int, domain: Any, intercept: float
 ) -> None:
     y = (X[:, 0] + X[:, 2] > 1.2).astype(int) + (classes == 3) * (X[:, 1] > 16)
-    fitted = machine(
+    fitted = model(
         **HOW, domain=domain, classes=list(range(classes)), intercept=intercept, source=SeededSource(seed=3)
     ).fit(X, y)
     points = inside(domain)
@@ -52,29 +52,29 @@ def test_classifiers_agree_with_their_coefficients(
     assert (fitted.classes_[own] == fitted.predict(points)).all()
 
 
-@pytest.mark.parametrize("machine", [PrivateKernelRegressor, PrivateSVR])
-def test_regressors_agree_with_their_coefficients_in_the_unit_of_the_target(machine: Any) -> None:
+@pytest.mark.parametrize("model", [PrivateKernelRegressor, PrivateSVR])
+def test_regressors_agree_with_their_coefficients_in_the_unit_of_the_target(model: Any) -> None:
     y = 40 + 3 * X[:, 0] + 0.5 * X[:, 1]
-    fitted = machine(
-        **HOW, domain=BOX, target_bounds=(30, 70), intercept=0.5, source=SeededSource(seed=4)
-    ).fit(X, y)
+    fitted = model(**HOW, domain=BOX, target_bounds=(30, 70), intercept=0.5, source=SeededSource(seed=4)).fit(
+        X, y
+    )
     points = inside(BOX)
     told = np.clip(points @ fitted.coef_[0] + fitted.intercept_[0], 30, 70)
     assert np.allclose(told, fitted.predict(points), rtol=1e-10)
 
 
 def test_coefficients_are_a_reading_of_the_released_weights() -> None:
-    """Post-processing: of two machines with the same public map and the same weights they are the same."""
+    """Post-processing: of two models with the same public map and the same weights they are the same."""
     y = (X[:, 0] > 1).astype(int)
     fitted = PrivateLogisticRegression(**HOW, domain=BOX, classes=[0, 1], source=SeededSource(seed=6)).fit(
         X, y
     )
-    machine = fitted.machine_
-    again = machine.features.linear(machine.weights)
+    model = fitted.model_
+    again = model.features.linear(model.weights)
     assert (fitted.coef_ == again[0]).all()
     assert (fitted.intercept_ == again[1]).all()
     other = PrivateLogisticRegression(**HOW, domain=BOX, classes=[0, 1])
-    other.machine_ = machine
+    other.model_ = model
     assert (other.coef_ == fitted.coef_).all(), "nothing else of the fit is looked at"
 
 

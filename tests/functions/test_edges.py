@@ -12,7 +12,7 @@ from tacit.functions import Box
 from tacit.functions.bases import FourierBasis, HistogramBasis
 from tacit.functions.densities import DensityChoice, DensityPlan, GaussianKDE
 from tacit.functions.densities.released import _simulated, sampling_root
-from tacit.functions.machines import Hinge, LinearFeatures, MachinePlan, PenaltyChoice, PublicBall
+from tacit.functions.models import Hinge, KernelModelPlan, LinearFeatures, PenaltyChoice, PublicBall
 from tacit.noise import SeededSource
 
 UNIT = Box.unit()
@@ -64,7 +64,7 @@ def test_a_band_of_sampling_error_has_two_sides(confidence: float, wide: float) 
 
 def penalties(heads: int, candidates: list[float], clip: float = 2.0) -> PenaltyChoice:
     features = LinearFeatures(features=2, domain=PublicBall(radius=1.0))
-    plan = MachinePlan.for_target(
+    plan = KernelModelPlan.for_target(
         epsilon=1, delta=1e-5, loss=Hinge(), features=features, size=20, penalty=0.1, heads=heads
     )
     return PenaltyChoice(plan=plan, candidates=candidates, epsilon=1.0, clip=clip)

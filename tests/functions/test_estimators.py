@@ -19,7 +19,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tacit.errors import InvalidParameter
-from tacit.functions.machines import (
+from tacit.functions.models import (
     PrivateKernelRegressor,
     PrivateLogisticRegression,
     PrivateSVC,
@@ -31,7 +31,7 @@ from tacit.guarantees import GaussianDP, Neighbours
 from tacit.noise.source import SeededSource
 
 BOX = PublicBox(low=-3, high=3)
-# What scikit-learn asks for and privacy forbids: at most ten, each with why. docs/machines.md has the same list.
+# What scikit-learn asks for and privacy forbids: at most ten, each with why. docs/kernel-models.md has the same list.
 CONTRADICT_PRIVACY = {
     "check_dtype_object": "one row that holds no number would be told by an error; such a row counts as absent",
     "check_estimators_nan_inf": "one row with a missing value would be told by an error; it counts as absent",
@@ -85,7 +85,7 @@ def test_the_guarantee_is_what_was_asked_for() -> None:
     public = svc(classes="public").fit(ROWS, LABELS)
     assert public.guarantee_.declared == ("the set of labels in the data is public",)
     seeded = svc(source=SeededSource(seed=1)).fit(ROWS, LABELS)
-    assert not seeded.machine_.publishable
+    assert not seeded.model_.publishable
     assert "seed" in str(seeded.guarantee_)
 
 
@@ -127,29 +127,29 @@ ODD_LABELS = [7, -1, np.nan, None, "no", {}, 2**80, 1e400]
 def test_no_odd_row_is_told(make: Any) -> None:
     """Neither an error nor a type, a shape or the stated noise depends on it, wherever it lies."""
     usual = make().fit(ROWS.tolist(), LABELS.tolist())
-    expected = (usual.machine_.noise_std, usual.machine_.weights.shape, usual.guarantee_)
+    expected = (usual.model_.noise_std, usual.model_.weights.shape, usual.guarantee_)
     for place in (0, 59):
         for odd in ODD_ROWS:
             rows: list[Any] = ROWS.tolist()
             rows[place] = odd
             found = make().fit(rows, LABELS.tolist())
-            assert (found.machine_.noise_std, found.machine_.weights.shape, found.guarantee_) == expected
+            assert (found.model_.noise_std, found.model_.weights.shape, found.guarantee_) == expected
         for label in ODD_LABELS:
             labels: list[Any] = LABELS.tolist()
             labels[place] = label
             found = make().fit(ROWS.tolist(), labels)
-            assert (found.machine_.noise_std, found.machine_.weights.shape, found.guarantee_) == expected
+            assert (found.model_.noise_std, found.model_.weights.shape, found.guarantee_) == expected
             assert found.predict(ROWS).dtype == usual.predict(ROWS).dtype
 
 
 @pytest.mark.parametrize("odd", [*ODD_LABELS, 1.0, True])
 def test_one_odd_label_changes_no_other_row(odd: Any) -> None:
-    """With almost no noise, the machine moves by no more than one row can move it."""
+    """With almost no noise, the model moves by no more than one row can move it."""
     quiet = svc(epsilon=1e9, delta=0.5, penalty=0.5)
     labels: list[Any] = LABELS.tolist()
-    usual = clone(quiet).fit(ROWS, LABELS).machine_.weights
+    usual = clone(quiet).fit(ROWS, LABELS).model_.weights
     labels[3] = odd
-    moved = clone(quiet).fit(ROWS, labels).machine_.weights
+    moved = clone(quiet).fit(ROWS, labels).model_.weights
     assert np.linalg.norm(moved - usual) <= 1.03 / (0.5 * 60)
 
 
@@ -168,7 +168,7 @@ def test_a_fitted_machine_holds_no_row() -> None:
     for model in (svc(), PrivateLogisticRegression(1, 1e-5, domain=BOX, classes=[0, 1])):
         model.fit(rows, labels)
         private = {float(v) for v in rows.ravel()} | {
-            float(v) for v in model.machine_.features.of(rows).ravel()
+            float(v) for v in model.model_.features.of(rows).ravel()
         }
         private -= {0.0, model.intercept}
         seen: set[int] = set()
@@ -239,5 +239,5 @@ def test_a_curve_is_found() -> None:
 
 
 def test_importing_tacit_loads_no_scikit_learn() -> None:
-    code = "import sys; from tacit.functions import machines; assert 'sklearn' not in sys.modules; machines.PrivateSVC"
+    code = "import sys; from tacit.functions import models; assert 'sklearn' not in sys.modules; models.PrivateSVC"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,4 +1,4 @@
-"""How near private machines come to the same machines without privacy; `benchmarks/machines.py` has more releases.
+"""How near private models come to the same models without privacy; `benchmarks/machines.py` has more releases.
 
 The noise is seeded, so that nothing depends on luck; penalties are those that are balanced from public numbers.
 """
@@ -14,7 +14,7 @@ from sklearn.datasets import make_moons
 from sklearn.svm import SVC
 
 from support.shared import shared
-from tacit.functions.machines import PrivateLogisticRegression, PrivateSVC, PublicBall, PublicBox
+from tacit.functions.models import PrivateLogisticRegression, PrivateSVC, PublicBall, PublicBox
 from tacit.noise.source import SeededSource
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"

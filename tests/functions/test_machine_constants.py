@@ -1,4 +1,4 @@
-"""The constants of a machine's sensitivity, by exhaustive search in exact arithmetic: no solver, no float, no plan.
+"""The constants of a model's sensitivity, by exhaustive search in exact arithmetic: no solver, no float, no plan.
 
 One dimension, hinge loss: J(w) = (1/N) sum max(0, 1 - z_i w) + penalty w^2 with z = x y. Its minimiser lies at a corner
 1/z, or where the slope of some set of open hinges is 0: all of them are tried, in rationals.
@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import pytest
 
-from tacit.functions.machines import Hinge, LinearFeatures, MachinePlan, PublicBall, machine_sensitivity
+from tacit.functions.models import Hinge, KernelModelPlan, LinearFeatures, PublicBall, model_sensitivity
 
 VALUES = [Fraction(v, 2) for v in (-2, -1, 0, 1, 2)]
 
@@ -56,7 +56,7 @@ def test_the_constant_is_right_and_the_least(size: int, penalty: Fraction) -> No
         assert added == 1 / (2 * penalty * size)
     given = {"lipschitz": 1.0, "radius": 1.0, "penalty": float(penalty), "size": size}
     for move, relation in ((replaced, "replace-one"), (added, "add-or-remove")):
-        stated = Fraction(machine_sensitivity(**given, neighbours=relation))  # type: ignore[arg-type]
+        stated = Fraction(model_sensitivity(**given, neighbours=relation))  # type: ignore[arg-type]
         # The float of 1/3 is not 1/3.
         assert move <= stated * Fraction(10**15 + 1, 10**15)
 
@@ -64,7 +64,7 @@ def test_the_constant_is_right_and_the_least(size: int, penalty: Fraction) -> No
 def test_units_of_two_rows_move_it_twice_as_far_and_no_further() -> None:
     assert furthest(3, Fraction(2), replaced=2) == 2 / (2 * Fraction(3))
     assert furthest(3, Fraction(1, 10), replaced=2) <= 2 / (Fraction(1, 10) * 3)
-    assert machine_sensitivity(lipschitz=1.0, radius=1.0, penalty=2.0, size=3, rows=2) == pytest.approx(1 / 3)
+    assert model_sensitivity(lipschitz=1.0, radius=1.0, penalty=2.0, size=3, rows=2) == pytest.approx(1 / 3)
 
 
 @pytest.mark.parametrize("heads", [2, 3, 5])
@@ -76,7 +76,7 @@ def test_heads_trained_on_the_same_rows_move_by_the_root_of_their_number(heads: 
     for head in range(heads):
         z = Fraction(1) if head == 0 else Fraction(-1)
         square += (minimiser((z, other), penalty, size) - minimiser((-z, other), penalty, size)) ** 2
-    plan = MachinePlan(
+    plan = KernelModelPlan(
         loss=Hinge(), features=LinearFeatures(features=1, domain=PublicBall(radius=1.0)), penalty=1.0, size=size,
         mu=1.0, heads=heads,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What a machine costs and how it errs is known before a row is read, and what is drawn is what was promised."""
+"""What a model costs and how it errs is known before a row is read, and what is drawn is what was promised."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ import pytest
 
 from tacit.errors import FitFailed, InvalidParameter
 from tacit.exact.balls import precision
-from tacit.functions.machines import (
+from tacit.functions.models import (
     EpsilonInsensitive,
     FourierFeatures,
     Hinge,
     Huber,
+    KernelModelPlan,
     LinearFeatures,
     Logistic,
-    MachinePlan,
     PublicBall,
     PublicBox,
     training,
 )
-from tacit.functions.machines.solvers import Loss
+from tacit.functions.models.solvers import Loss
 from tacit.guarantees import GaussianDP
 from tacit.noise.source import SeededSource
 
 BALL = LinearFeatures(features=2, domain=PublicBall(radius=1.0))
 
 
-def plan(**changes: object) -> MachinePlan:
+def plan(**changes: object) -> KernelModelPlan:
     given = {"loss": Logistic(), "features": BALL, "size": 100, "penalty": 0.01, "epsilon": 1, "delta": 1e-5}
-    return MachinePlan.for_target(**(given | changes))  # type: ignore[arg-type]
+    return KernelModelPlan.for_target(**(given | changes))  # type: ignore[arg-type]
 
 
 def test_the_noise_is_what_the_exact_curve_asks_for() -> None:
@@ -82,7 +82,7 @@ def test_a_missed_tolerance_is_one_sentence(
     with pytest.raises(FitFailed) as caught:
         plan().release(np.zeros((100, 2)), [np.ones(100)])
     assert str(caught.value).startswith(
-        "the machine could not be trained to its tolerance; nothing was released"
+        "the model could not be trained to its tolerance; nothing was released"
     )
     assert "person" not in str(caught.value)
     assert caught.value.__cause__ is None
@@ -97,7 +97,7 @@ def test_no_row_decides_about_failure_where_the_declared_size_is_too_small(loss:
     target = np.where(rows[:, 0] > 0, 1.0, -1.0) if loss.name in ("hinge", "logistic") else 0.7 * rows[:, 0]
     features = LinearFeatures(features=1, domain=PublicBox(low=-1, high=1), intercept=0.5)
     for penalty in (1e-2, 1e-6):
-        one = MachinePlan(loss=loss, features=features, penalty=penalty, size=1, mu=1.0)
+        one = KernelModelPlan(loss=loss, features=features, penalty=penalty, size=1, mu=1.0)
         for count in (*range(1, 130, 3), 2000):
             (weights,) = one.train(rows[:count], [target[:count]])
             assert np.isfinite(weights).all()
@@ -109,9 +109,9 @@ def test_hard_corners_are_trained_where_the_declared_size_is_too_small() -> None
     box = PublicBox(low=-1, high=1)
     same = np.tile(rng.uniform(-1, 1, (1, 2)), (252, 1))
     linear = LinearFeatures(features=2, domain=box, intercept=10.0)
-    MachinePlan(loss=Huber(), features=linear, penalty=2e-8, size=1, mu=1.0).train(same, [np.ones(252)])
+    KernelModelPlan(loss=Huber(), features=linear, penalty=2e-8, size=1, mu=1.0).train(same, [np.ones(252)])
     waves = FourierFeatures(features=2, domain=box, intercept=10.0, gamma=3.0, pairs=20)
-    hard = MachinePlan(loss=Huber(threshold=1e-4), features=waves, penalty=2.4e-7, size=1, mu=1.0)
+    hard = KernelModelPlan(loss=Huber(threshold=1e-4), features=waves, penalty=2.4e-7, size=1, mu=1.0)
     for count in (149, 400):
         hard.train(rng.uniform(-1, 1, (count, 2)), [rng.uniform(-1, 1, count)])
 

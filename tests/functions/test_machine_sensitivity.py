@@ -1,4 +1,4 @@
-"""How far one row moves a machine: neighbours from the definition, never further than stated, and how near one gets."""
+"""How far one row moves a model: neighbours from the definition, never further than stated, and how near one gets."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ import numpy as np
 import pytest
 
 from tacit.errors import InvalidParameter
-from tacit.functions.machines import (
+from tacit.functions.models import (
     EpsilonInsensitive,
     FourierFeatures,
     Hinge,
     Huber,
+    KernelModelPlan,
     LinearFeatures,
     Logistic,
-    MachinePlan,
     PublicBall,
     PublicBox,
-    machine_sensitivity,
+    model_sensitivity,
     solver_distance,
 )
-from tacit.functions.machines.solvers import FitProblem, Loss, SmoothLoss, gap_of_hinges, gap_of_smooth
+from tacit.functions.models.solvers import FitProblem, Loss, SmoothLoss, gap_of_hinges, gap_of_smooth
 from tacit.noise.source import SeededSource
 
 LOSSES = [Hinge(), Logistic(), EpsilonInsensitive(tube=0.1), Huber(threshold=0.3)]
@@ -32,12 +32,12 @@ MAPS = [
 ]
 
 
-def quiet(loss: Loss, features: object, penalty: float, size: int) -> MachinePlan:
+def quiet(loss: Loss, features: object, penalty: float, size: int) -> KernelModelPlan:
     """A plan with almost no noise: what it releases is what it trained."""
-    return MachinePlan(loss=loss, features=features, penalty=penalty, size=size, mu=1e9)  # type: ignore[arg-type]
+    return KernelModelPlan(loss=loss, features=features, penalty=penalty, size=size, mu=1e9)  # type: ignore[arg-type]
 
 
-def released(plan: MachinePlan, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+def released(plan: KernelModelPlan, X: np.ndarray, y: np.ndarray) -> np.ndarray:
     return plan.release(X, [y], source=SeededSource(seed=0)).weights[0]
 
 
@@ -66,7 +66,7 @@ def test_no_replaced_row_moves_the_weights_further_than_stated(loss: Loss, featu
 
 @pytest.mark.parametrize("loss", [Hinge(), EpsilonInsensitive(), Huber(threshold=0.05)], ids=lambda x: x.name)
 def test_the_stated_distance_is_reached(loss: Loss) -> None:
-    """All rows alike and far from their targets: turning one label moves the machine by M radius / (penalty size)."""
+    """All rows alike and far from their targets: turning one label moves the model by M radius / (penalty size)."""
     features = LinearFeatures(features=1, domain=PublicBall(radius=1.0))
     plan = quiet(loss, features, 3.0, 10)
     X, y = np.ones((10, 1)), np.resize([1.0, -1.0], 10)
@@ -97,11 +97,11 @@ def test_an_absent_row_is_a_neighbour_too() -> None:
 
 def test_formulas() -> None:
     given = {"lipschitz": 1.0, "radius": 1.0, "penalty": 0.25, "size": 8}
-    assert machine_sensitivity(**given) == 0.5  # type: ignore[arg-type]
-    assert machine_sensitivity(**given, rows=3) == 1.5  # type: ignore[arg-type]
-    assert machine_sensitivity(**given, neighbours="add-or-remove") == 0.25  # type: ignore[arg-type]
-    assert machine_sensitivity(**given, heads=4) == 1.0  # type: ignore[arg-type]
-    assert machine_sensitivity(**given, tolerance=0.01) == pytest.approx(0.5 + 2 * 0.2)  # type: ignore[arg-type]
+    assert model_sensitivity(**given) == 0.5  # type: ignore[arg-type]
+    assert model_sensitivity(**given, rows=3) == 1.5  # type: ignore[arg-type]
+    assert model_sensitivity(**given, neighbours="add-or-remove") == 0.25  # type: ignore[arg-type]
+    assert model_sensitivity(**given, heads=4) == 1.0  # type: ignore[arg-type]
+    assert model_sensitivity(**given, tolerance=0.01) == pytest.approx(0.5 + 2 * 0.2)  # type: ignore[arg-type]
     assert Fraction(solver_distance(tolerance=0.5, penalty=1.0)) ** 2 >= Fraction(1, 2)
 
 
@@ -177,4 +177,4 @@ def test_strange_sizes_are_refused() -> None:
     for bad in ({"penalty": 0.0}, {"penalty": math.nan}, {"size": 0}, {"rows": 0}, {"tolerance": -1.0}):
         given = {"lipschitz": 1.0, "radius": 1.0, "penalty": 1.0, "size": 1} | bad
         with pytest.raises(InvalidParameter):
-            machine_sensitivity(**given)  # type: ignore[arg-type]
+            model_sensitivity(**given)  # type: ignore[arg-type]

@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 
 from tacit.errors import EmptyComposition, InvalidParameter
-from tacit.functions.machines import (
+from tacit.functions.models import (
     FourierFeatures,
     Hinge,
+    KernelModelPlan,
     LinearFeatures,
     Logistic,
-    MachinePlan,
     PenaltyChoice,
     PrivateLogisticRegression,
     PublicBall,
     PublicBox,
 )
-from tacit.functions.machines.training import SPACING
+from tacit.functions.models.training import SPACING
 from tacit.guarantees import Pure
 from tacit.noise.source import SeededSource
 
@@ -27,7 +27,7 @@ FEATURES = LinearFeatures(features=2, domain=PublicBall(radius=1.0))
 
 
 def choice(size: int = 20, **changes: object) -> PenaltyChoice:
-    plan = MachinePlan.for_target(
+    plan = KernelModelPlan.for_target(
         epsilon=1, delta=1e-5, loss=changes.pop("loss", Logistic()), features=FEATURES, size=size, penalty=0.1
     )  # type: ignore[arg-type]
     given = {"plan": plan, "candidates": [0.02, 0.2, 2.0], "epsilon": 1.0}
@@ -67,11 +67,11 @@ def test_a_held_out_row_moves_the_risk_by_its_clipped_loss() -> None:
 def test_floats_far_from_the_exact_map_are_counted() -> None:
     """A box of 10^9: sines of such phases are known to 10^-7, and both risks of a comparison may be off by that."""
     features = FourierFeatures(features=1, domain=PublicBox(low=-1e9, high=1e9), gamma=1.0, pairs=4)
-    plan = MachinePlan.for_target(
+    plan = KernelModelPlan.for_target(
         epsilon=1, delta=1e-5, loss=Hinge(), features=features, size=10**9, penalty=0.5
     )
     asked = PenaltyChoice(plan=plan, candidates=[0.5], epsilon=1.0, held_out=2)
-    # A row moves the risk by 4e-9 at most; the machine is as long as sqrt(1 / penalty) at most.
+    # A row moves the risk by 4e-9 at most; the model is as long as sqrt(1 / penalty) at most.
     assert features.rounding > 1e-7
     trained = replace(plan, size=plan.size // 2, tolerance=None)
     assert trained.tolerance is not None

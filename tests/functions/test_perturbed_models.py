@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tacit.accounting.events import flatten
 from tacit.errors import InvalidParameter, UnknownName
-from tacit.functions.machines import (
+from tacit.functions.models import (
     NumberColumn,
     PrivateAdditiveClassifier,
     PrivateAdditiveRegressor,
@@ -22,11 +22,11 @@ from tacit.functions.machines import (
     PublicBox,
     holdout_report,
 )
-from tacit.functions.machines.columns import LONGEST, DeclaredColumns
-from tacit.functions.machines.losses import ClippedPoisson
-from tacit.functions.machines.objective import DenseDesign
-from tacit.functions.machines.perturbed import PerturbedPlan, bought_columns, perturbed_head
-from tacit.functions.machines.solvers import Huber
+from tacit.functions.models.columns import LONGEST, DeclaredColumns
+from tacit.functions.models.losses import ClippedPoisson
+from tacit.functions.models.objective import DenseDesign
+from tacit.functions.models.perturbed import PerturbedPlan, bought_columns, perturbed_head
+from tacit.functions.models.solvers import Huber
 from tacit.guarantees import Neighbours
 from tacit.noise.source import SeededSource
 from tacit.pld import Product
@@ -290,7 +290,7 @@ def test_a_released_machine_does_not_tell_a_private_number_of_rows() -> None:
 
     one, other = (fitted(count) for count in (40, 39))
     assert one.plan_ == other.plan_
-    assert one.machine_.penalty == other.machine_.penalty == one.plan_.ridge / 2
+    assert one.model_.penalty == other.model_.penalty == one.plan_.ridge / 2
     for more in ({"penalty": 0.1}, {"penalty": [0.1, 0.2], "choice_epsilon": 0.5}):
         with pytest.raises(InvalidParameter):
             fitted(40, **more)

@@ -34,17 +34,17 @@ from tacit.functions.kernels import (
     TensorProductKernel,
 )
 from tacit.functions.kernels.base import nystrom
-from tacit.functions.machines import (
+from tacit.functions.means import KernelCombination
+from tacit.functions.models import (
     FourierFeatures,
     Hinge,
+    KernelModelPlan,
     LinearFeatures,
-    MachinePlan,
     PenaltyChoice,
     PrivateKernelRegressor,
     PublicBall,
 )
-from tacit.functions.machines.training import ReleasedMachine
-from tacit.functions.means import KernelCombination
+from tacit.functions.models.training import ReleasedModel
 from tacit.functions.paths import online as records
 from tacit.functions.paths.grids import RegularGrid, rounded
 from tacit.guarantees import GaussianDP
@@ -52,16 +52,16 @@ from tacit.guarantees import GaussianDP
 UNIT = Box.unit()
 KERNEL = GaussianKernel(bandwidth=0.3, dimension=1)
 EVEN = GriddedDensity(domain=UNIT, probabilities=np.full(4, 0.25))
-TRAINED = ReleasedMachine(
+TRAINED = ReleasedModel(
     features=LinearFeatures(features=2, domain=PublicBall(radius=1.0)), weights=np.ones((1, 2)), noise_std=1.0,
     bound=GaussianDP(mu=1.0), loss="hinge", penalty=0.1, publishable=False,
 )  # fmt: skip
 
 
-def machine(**more: Any) -> MachinePlan:
+def model(**more: Any) -> KernelModelPlan:
     features = LinearFeatures(features=2, domain=PublicBall(radius=1.0))
     given = {"epsilon": 1, "delta": 1e-5, "loss": Hinge(), "features": features, "size": 20, "penalty": 0.1}
-    return MachinePlan.for_target(**(given | more))
+    return KernelModelPlan.for_target(**(given | more))
 
 
 def combination(coefficients: Any, absolute_sum: Any) -> KernelCombination:
@@ -76,14 +76,14 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
     "too few coefficients": (lambda: combination([1.0, 1.0], 9), "one finite number for each point"),
     "a coefficient without end": (lambda: combination([1.0, np.inf, 1.0], 9), "one finite number for each point"),
     "a choice of penalties where rows come and go": (
-        lambda: PenaltyChoice(plan=machine(neighbours="add-or-remove"), candidates=[1.0], epsilon=1),
+        lambda: PenaltyChoice(plan=model(neighbours="add-or-remove"), candidates=[1.0], epsilon=1),
         "one row replaced",
     ),
     "a choice of penalties for several rows": (
-        lambda: PenaltyChoice(plan=machine(rows=2), candidates=[1.0], epsilon=1), "one row replaced",
+        lambda: PenaltyChoice(plan=model(rows=2), candidates=[1.0], epsilon=1), "one row replaced",
     ),
     "a choice of penalties without a plan": (
-        lambda: PenaltyChoice(plan=3, candidates=[1.0], epsilon=1), "MachinePlan",  # type: ignore[arg-type]
+        lambda: PenaltyChoice(plan=3, candidates=[1.0], epsilon=1), "KernelModelPlan",  # type: ignore[arg-type]
     ),
     "a choice of families without a plan": (
         lambda: DensityChoice(plan=3, candidates=[], epsilon=1), "DensityPlan",  # type: ignore[arg-type]
@@ -162,8 +162,8 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "points of another dimension": (lambda: TRAINED([[1.0, 2.0, 3.0]]), "2 columns"),
     "a point without end": (lambda: TRAINED([[1.0, np.inf]]), "be finite"),
-    "rows of another dimension": (lambda: machine().train(np.zeros((3, 3)), [np.ones(3)]), "2 columns"),
-    "targets of another number": (lambda: machine().train(np.zeros((3, 2)), [np.ones(3)] * 2), "1 targets"),
+    "rows of another dimension": (lambda: model().train(np.zeros((3, 3)), [np.ones(3)]), "2 columns"),
+    "targets of another number": (lambda: model().train(np.zeros((3, 2)), [np.ones(3)] * 2), "1 targets"),
     "a path of no kernel": (
         lambda: GaussianProcessRelease(kernel=3, rkhs_sensitivity=1, noise_std=1, domain=UNIT), "be a kernel",  # type: ignore[arg-type]
     ),
@@ -199,5 +199,5 @@ def test_a_refusal_is_reached_and_told(name: str) -> None:
 
 def test_what_is_right_is_not_refused() -> None:
     assert combination([1.0, -1.0, 1.0], 3).norm_bound(KERNEL) == pytest.approx(3, rel=1e-9)
-    assert PenaltyChoice(plan=machine(), candidates=[1.0], epsilon=1).tested == 4
+    assert PenaltyChoice(plan=model(), candidates=[1.0], epsilon=1).tested == 4
     assert SobolevKDE(domain=UNIT, bandwidth=0.1, length=0.2).dimension == 1

@@ -17,14 +17,14 @@ from tacit.functions.bases import FourierBasis, HistogramBasis
 from tacit.functions.densities import DensityChoice, DensityPlan, GaussianKDE, SobolevKDE
 from tacit.functions.fourier import FourierKDE, FourierPlan, FourierRegression
 from tacit.functions.kernels import GaussianKernel
-from tacit.functions.machines import (
+from tacit.functions.models import (
     Hinge,
     Huber,
+    KernelModelPlan,
     LinearFeatures,
-    MachinePlan,
     PenaltyChoice,
     PublicBall,
-    machine_sensitivity,
+    model_sensitivity,
 )
 from tacit.guarantees import Neighbours
 from tacit.mechanisms import L1, L2
@@ -34,12 +34,12 @@ UNIT = Box.unit()
 BALL = LinearFeatures(features=2, domain=PublicBall(radius=1.0))
 
 
-def machine(**more: Any) -> MachinePlan:
+def model(**more: Any) -> KernelModelPlan:
     given = {"loss": Hinge(), "features": BALL, "penalty": 0.1, "size": 50, "mu": 0.7}
-    return MachinePlan(**(given | more))
+    return KernelModelPlan(**(given | more))
 
 
-# --- machines ---------------------------------------------------------------------------------------------------
+# --- models ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("heads", [1, 4])
@@ -52,8 +52,8 @@ def test_every_number_of_a_machine_counts(heads: int, rows: int, tolerance: floa
         "heads": heads,
     }  # fmt: skip
     exact, solver = 15 * rows / 77, 2 * math.sqrt(tolerance / 7)
-    replaced = machine_sensitivity(**given, neighbours=Neighbours.REPLACE_ONE)
-    added = machine_sensitivity(**given, neighbours=Neighbours.ADD_OR_REMOVE)
+    replaced = model_sensitivity(**given, neighbours=Neighbours.REPLACE_ONE)
+    added = model_sensitivity(**given, neighbours=Neighbours.ADD_OR_REMOVE)
     assert replaced == pytest.approx((exact + solver) * math.sqrt(heads), rel=1e-12)
     assert added == pytest.approx((exact / 2 + solver) * math.sqrt(heads), rel=1e-12)
     if tolerance == 0.0 and heads == 1:
@@ -61,7 +61,7 @@ def test_every_number_of_a_machine_counts(heads: int, rows: int, tolerance: floa
 
 
 def test_a_plan_sizes_its_noise_by_all_of_them() -> None:
-    base = machine()
+    base = model()
     assert base.exact_noise_std == Fraction(base.l2_sensitivity) / Fraction(0.7)
     assert base.noise_std == float(base.exact_noise_std)
     assert base.l2_sensitivity == pytest.approx(1 / (0.1 * 50), rel=0.011)
@@ -74,18 +74,18 @@ def test_a_plan_sizes_its_noise_by_all_of_them() -> None:
         ({"neighbours": Neighbours.ADD_OR_REMOVE}, 0.5),
         ({"loss": Huber(threshold=0.25)}, 0.25),
     ):
-        made = machine(**more)
+        made = model(**more)
         assert made.l2_sensitivity / base.l2_sensitivity == pytest.approx(factor, rel=0.02)
         assert made.bound.mu == pytest.approx(0.7, rel=1e-9)
         assert made.mechanism.coordinates == made.features.dimension * made.heads
     # A coarser solver is paid for: twice the root of the tolerance over the penalty.
-    coarse = machine(tolerance=0.001)
+    coarse = model(tolerance=0.001)
     assert coarse.l2_sensitivity == pytest.approx(0.2 + 2 * math.sqrt(0.01), rel=1e-9)
 
 
 def test_a_choice_of_penalties_is_sized_by_the_worst_of_them() -> None:
-    """Weak penalties move the machine most; strong ones leave the held-out row's own loss, clip / tested."""
-    plan = machine(size=20)
+    """Weak penalties move the model most; strong ones leave the held-out row's own loss, clip / tested."""
+    plan = model(size=20)
 
     def size(*candidates: float, **more: Any) -> float:
         return PenaltyChoice(plan=plan, candidates=candidates, epsilon=1, held_out=3, **more).risk_sensitivity
@@ -107,7 +107,7 @@ def test_a_choice_of_penalties_is_sized_by_the_worst_of_them() -> None:
 
 
 def test_a_choice_of_penalties_is_paid_once_whichever_way_it_is_made() -> None:
-    made = PenaltyChoice(plan=machine(size=20), candidates=[0.1, 1.0, 5.0, 9.0], epsilon=Fraction(1, 3))
+    made = PenaltyChoice(plan=model(size=20), candidates=[0.1, 1.0, 5.0, 9.0], epsilon=Fraction(1, 3))
     flip, noise = made._mechanisms()
     assert flip.sensitivity.exact == Fraction(made.risk_sensitivity)
     assert flip.epsilon == Fraction(1, 3)

@@ -13,8 +13,8 @@ import pytest
 from sklearn.base import clone
 
 from tacit.errors import InvalidParameter, TacitError
-from tacit.functions.machines import PrivateDecisionTreeClassifier
-from tacit.functions.machines.trees import (
+from tacit.functions.models import PrivateDecisionTreeClassifier
+from tacit.functions.models.trees import (
     ReleasedTree,
     SplitColumn,
     TreePlan,

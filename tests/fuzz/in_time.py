@@ -257,7 +257,7 @@ def _at(finding: Finding, told: Told) -> Finding:
 
 
 def _wanted(told: Told) -> list[Asked]:
-    return [Asked(statistic=q.statistic, price=(), question=q, treatment=None) for q in told.questions]
+    return [Asked(statistic=q.statistic, price=(), question=q, assignment=None) for q in told.questions]
 
 
 def _replays(sequence: History, told: Sequence[Told]) -> list[Finding]:

@@ -88,12 +88,12 @@ def walked(action: Callable[[], Any]) -> tuple[Any, list[tuple[str, int]]]:
         sys.settrace(before)
 
 
-def road_of(treatment: Any, question: Any, cells: Any, tape: Tape) -> Road:
+def road_of(assignment: Any, question: Any, cells: Any, tape: Tape) -> Road:
     """The road of one release."""
     road = Road()
     tape.rewind()
     try:
-        noisy, road.lines = walked(lambda: treatment.run(question, cells, source=tape))
+        noisy, road.lines = walked(lambda: assignment.run(question, cells, source=tape))
         road.types = signature(noisy)
     except Exception as problem:
         road.error = f"{type(problem).__name__}: {problem}"
@@ -111,8 +111,8 @@ def roads_of(one: Any, tables: Sequence[Any], tape: Tape) -> list[Road]:
         for cells in tables:
             tape.rewind()
             with contextlib.suppress(Exception):
-                one.treatment.run(one.question, cells, source=tape)
-        return [road_of(one.treatment, one.question, cells, tape) for cells in tables]
+                one.assignment.run(one.question, cells, source=tape)
+        return [road_of(one.assignment, one.question, cells, tape) for cells in tables]
     finally:
         lazy_inversion.SMALL = kept
 

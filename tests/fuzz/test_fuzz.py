@@ -88,9 +88,9 @@ def test_an_error_that_one_row_decides_is_found(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_type_that_one_row_decides_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Noisy numbers are let out in a type that depends on the true ones."""
-    from tacit.curator.treatments import Treatment
+    from tacit.curator.assignments import Assignment
 
-    plain = Treatment.run
+    plain = Assignment.run
 
     def typed(self: Any, question: Any, cells: Any, *, source: Any) -> Any:
         noisy = plain(self, question, cells, source=source)
@@ -98,6 +98,6 @@ def test_a_type_that_one_row_decides_is_found(monkeypatch: pytest.MonkeyPatch) -
         parts = {n: v.astype(object if large else "int64") for n, v in noisy.parts.items()}
         return dataclasses.replace(noisy, parts=parts)
 
-    monkeypatch.setattr(Treatment, "run", typed)
+    monkeypatch.setattr(Assignment, "run", typed)
     report = planted()
     assert report.oracles["shapes"] >= 1

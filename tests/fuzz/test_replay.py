@@ -103,7 +103,7 @@ def _same_cells(one: Asked, a: Any, b: Any) -> bool:
 
 
 def test_a_road_that_parts_is_seen() -> None:
-    """A treatment that looks at a true number, draws a word more, or changes a type: each is told."""
+    """An assignment that looks at a true number, draws a word more, or changes a type: each is told."""
     world, (one,) = questions(rows(), [st.count()], PRICES[:1])
     left, right = neighbours(world, [one], 3)
     plain = roads_of(one, (left[0], right[0]), Tape(1))

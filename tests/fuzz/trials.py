@@ -77,7 +77,7 @@ class Asked:
     statistic: Any
     price: tuple[tuple[str, float], ...]
     question: Any
-    treatment: Any
+    assignment: Any
 
     @property
     def name(self) -> str:
@@ -91,10 +91,10 @@ def asked(world: World, statistic: Any, paid: tuple[tuple[str, float], ...]) -> 
     """The question and its noise; None where this price cannot pay for it."""
     try:
         question = statistic.on(world.schema, world.unit)
-        treatment = choose(question, price(**dict(paid)), budget=BUDGET)
+        assignment = choose(question, price(**dict(paid)), budget=BUDGET)
     except TacitError:
         return None
-    return Asked(statistic=statistic, price=paid, question=question, treatment=treatment)
+    return Asked(statistic=statistic, price=paid, question=question, assignment=assignment)
 
 
 def plan_of(world: World, wanted: Sequence[Asked]) -> Plan:
@@ -236,9 +236,9 @@ def short_road(
                 (found,) = read_cells(table, [questions[place]], key=KEY)
                 seen.alone.append((place, truth_of(questions[place], found)))
             for one, c in zip(wanted, cells, strict=True):
-                noisy = one.treatment.run(one.question, c, source=source)
+                noisy = one.assignment.run(one.question, c, source=source)
                 seen.shapes.append(signature(noisy))
-                one.treatment.read(one.question, noisy, CONFIDENCE)
+                one.assignment.read(one.question, noisy, CONFIDENCE)
             seen.drawn = source.drawn
         finally:
             table.close()

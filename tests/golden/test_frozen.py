@@ -1,6 +1,6 @@
 """The form of 0.1.0 reads no sentence of today: all that describes itself is reworded, and old digests stay.
 
-Mechanisms, treatments, fits, laws of rows and exact answers describe themselves in certificates, and may do so in
+Mechanisms, assignments, fits, laws of rows and exact answers describe themselves in certificates, and may do so in
 better words. The digests that 0.1.0 stored covered those words.
 """
 
@@ -19,22 +19,22 @@ from golden.test_golden import HERE, unpacked
 from tacit.coupled.noiseless import histograms, row_laws, sums
 from tacit.coupled.noiseless import histograms as thresholds
 from tacit.coupled.noiseless import sums as counts
-from tacit.curator import accuracy, exact_answers, planning, treatments
+from tacit.curator import accuracy, assignments, exact_answers, planning
 from tacit.curator import planning as random_plans
 from tacit.curator import selected as ranks
+from tacit.curator.assignments import Assignment
 from tacit.curator.functions.fits import FunctionFit
 from tacit.curator.plan_files import read_plan
 from tacit.curator.planning import Plan, make_plan
 from tacit.curator.prices import Price, price
 from tacit.curator.request import Given
 from tacit.curator.request_0_1_0 import plan_text
-from tacit.curator.treatments import Treatment
 from tacit.exact.canonical import sha256
 from tacit.functions.densities.plan import DensityPlan
 from tacit.functions.density_families import DensityFamily
 from tacit.functions.fourier.plan import FourierPlan
-from tacit.functions.machines.features import FeatureMap
-from tacit.functions.machines.training import MachinePlan
+from tacit.functions.models.features import FeatureMap
+from tacit.functions.models.training import KernelModelPlan
 from tacit.mechanisms import fourier
 from tacit.mechanisms.base import Mechanism
 from tacit.mechanisms.ranges import RangeTree
@@ -81,8 +81,8 @@ def reworded(made: Callable[..., Any]) -> Callable[..., Any]:
 def reword(monkeypatch: pytest.MonkeyPatch) -> int:
     """Every sentence of whatever describes itself; how many there are."""
     bases = (
-        Mechanism, RangeTree, Treatment, FunctionFit, Given, DensityFamily, FeatureMap, DensityPlan, FourierPlan,
-        MachinePlan, row_laws.RowLaw, thresholds.BinomialSample, thresholds.PoissonSample,
+        Mechanism, RangeTree, Assignment, FunctionFit, Given, DensityFamily, FeatureMap, DensityPlan, FourierPlan,
+        KernelModelPlan, row_laws.RowLaw, thresholds.BinomialSample, thresholds.PoissonSample,
     )  # fmt: skip
     found = 0
     for kind in {one for base in bases for one in below(base)}:
@@ -102,11 +102,11 @@ def reword(monkeypatch: pytest.MonkeyPatch) -> int:
         (accuracy, "EXACT"),
     ):  # fmt: skip
         monkeypatch.setattr(place, name, other(getattr(place, name)))
-    for place in (treatments, ranks):
-        monkeypatch.setattr(place, "compared", reworded(treatments.compared))
+    for place in (assignments, ranks):
+        monkeypatch.setattr(place, "compared", reworded(assignments.compared))
     choose = planning.choose
 
-    def chosen(question: Any, paid: Price, **more: Any) -> Treatment:
+    def chosen(question: Any, paid: Price, **more: Any) -> Assignment:
         from dataclasses import replace
 
         made = choose(question, paid, **more)
@@ -217,5 +217,5 @@ def test_rewording_is_seen_where_it_is_meant_to_be(monkeypatch: pytest.MonkeyPat
     """A certificate of today says the other words: otherwise nothing above would be shown."""
     reword(monkeypatch)
     made = ALL["ranges, replaced, pure"]()
-    told = repr(made.releases[0].treatment.describe())
+    told = repr(made.releases[0].assignment.describe())
     assert "Otherwise said" in told

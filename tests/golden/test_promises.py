@@ -22,13 +22,13 @@ from golden import make
 from golden.test_golden import HERE, certificates, charges, sound, unpacked, values
 from support.ledgers import child_environment
 from tacit.cli import main
-from tacit.curator import planning, text, treatments
+from tacit.curator import assignments, planning, text
 from tacit.curator import planning as chooser
 from tacit.curator import text as words
+from tacit.curator.assignments import Assignment
 from tacit.curator.plan_files import read_plan
 from tacit.curator.prices import Price
 from tacit.curator.request_0_1_0 import earlier_requests
-from tacit.curator.treatments import Treatment
 from tacit.curator.verifying import verify_release
 from tacit.errors import LedgerError
 from tacit.guarantees import Guarantee
@@ -50,7 +50,7 @@ def another_choice(monkeypatch: pytest.MonkeyPatch) -> None:
     """A chooser that leaves half of every price unused: another mechanism for every question."""
     choose = chooser.choose
 
-    def mutated(question: Question, price: Price, **more: Any) -> Treatment:
+    def mutated(question: Question, price: Price, **more: Any) -> Assignment:
         if price.kind == "accuracy":
             return choose(question, replace(price, within=price.within * 2 if price.within else None), **more)
         return replace(choose(question, price.part(Fraction(1, 2)), **more), price=price)
@@ -62,16 +62,16 @@ def other_words(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every sentence is another one: why noise was chosen, what is asked, what it means, what intervals cover."""
     choose = planning.choose
 
-    def reworded(question: Question, price: Price, **more: Any) -> Treatment:
+    def reworded(question: Question, price: Price, **more: Any) -> Assignment:
         found = choose(question, price, **more)
         behind = found.reason.partition("; ")[2]
         return replace(found, reason="It was the best; " + behind if behind else "It was the best")
 
     monkeypatch.setattr(planning, "choose", reworded)
-    monkeypatch.setattr(treatments, "compared", lambda name, errors: "It was the best")
+    monkeypatch.setattr(assignments, "compared", lambda name, errors: "It was the best")
     monkeypatch.setattr(words, "question_words", lambda statistic: "A question.")
     monkeypatch.setattr(Guarantee, "explain", lambda self, **more: "It is private.")
-    monkeypatch.setattr(Treatment, "covers", property(lambda self: "most of it"))
+    monkeypatch.setattr(Assignment, "covers", property(lambda self: "most of it"))
     monkeypatch.setattr(text, "beyond_groups", lambda question: "")
 
 
@@ -207,7 +207,7 @@ def test_a_forged_choice_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert main(["release", str(tmp_path / "plan.toml"), "--out", str(tmp_path / "out")]) == 0
 
     def smaller(said: dict[str, Any]) -> None:
-        said["choice"]["treatment"]["noise"][0]["mechanism"]["noise_scale"] = {"fraction": "1"}
+        said["choice"]["assignment"]["noise"][0]["mechanism"]["noise_scale"] = {"fraction": "1"}
 
     bind(tmp_path / "out" / "certificates" / "by-state.json", smaller)
     wrong = [f.what for f in verify_release(tmp_path / "out").findings if f.holds is False]

@@ -18,8 +18,8 @@ from support.perturbed import axis, density, gaussian_delta, huber, line_deltas,
 from tacit.accounting.events import ComposedEvent, GaussianEvent, ObjectivePerturbationEvent
 from tacit.audit import opinion_on_certificate
 from tacit.errors import InvalidParameter, NotCertified
-from tacit.functions.machines.objective import BinnedDesign, DenseDesign, PerturbedObjective
-from tacit.functions.machines.solvers import Huber, Logistic
+from tacit.functions.models.objective import BinnedDesign, DenseDesign, PerturbedObjective
+from tacit.functions.models.solvers import Huber, Logistic
 from tacit.guarantees import Approximate, Neighbours
 from tacit.mechanisms.objective import ObjectivePerturbation
 from tacit.noise.source import SeededSource

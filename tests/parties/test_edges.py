@@ -64,7 +64,7 @@ def test_a_person_in_several_holders_moves_each_number_so_often(appearances: int
         tacit.margins(list(flags)), schema=flags, protect=tacit.rows(), sizes=sizes, epsilon=1, delta=1e-6
     )
     (planned,) = joint.plan(tacit.Approximate(epsilon=1, delta=1e-6)).releases
-    noise = planned.treatment.noise[0].mechanism
+    noise = planned.assignment.noise[0].mechanism
     assert isinstance(noise, JointSkellam)
     assert noise.steps == appearances
     assert noise.moved == min(30 * appearances, 60)
@@ -79,7 +79,7 @@ def test_bands_of_a_joint_density_grow_with_those_who_remain(remaining: int) -> 
         protect=tacit.rows(), sizes=sizes, epsilon=2,
     )  # fmt: skip
     (planned,) = joint.plan(tacit.Pure(epsilon=2)).releases
-    fit = planned.treatment.fit
+    fit = planned.assignment.fit
     two, wide = (replace(fit, joint=fit.joint.left(n)) for n in (2, remaining))
     assert wide.joint.ratio == Fraction(remaining, 2)
     at = np.array([[0.0], [0.3], [0.7]])

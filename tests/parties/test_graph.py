@@ -185,8 +185,8 @@ def test_the_chance_is_in_delta_of_guarantee_and_charge() -> None:
     assert float(one.guarantee.bound.delta) >= chance
     assert float(one.guarantee.bound.epsilon) == 1.0
     assert float(plan.charged.bound.delta) >= chance
-    assert sum(getattr(e, "delta", 0.0) for e in one.treatment.events) == chance
-    assert "sparse-masks" in one.treatment.theorems
+    assert sum(getattr(e, "delta", 0.0) for e in one.assignment.events) == chance
+    assert "sparse-masks" in one.assignment.theorems
     both = joint([tacit.count(by="k"), tacit.count()], epsilon=1, delta=1e-6).plan(budget)
     assert float(both.charged.bound.delta) >= 2 * chance * (1 - 1e-12)
     assert "order of the ring" in " ".join(agreed.declared)
@@ -204,12 +204,12 @@ def test_skellam_noise_gets_what_the_ring_leaves_of_delta() -> None:
         graph_delta=1e-9,
     )  # fmt: skip
     (one,) = agreed.plan(tacit.Approximate(epsilon=10, delta=1e-3)).releases
-    noise = one.treatment.noise[0].mechanism
+    noise = one.assignment.noise[0].mechanism
     assert noise.delta == Fraction(1e-8).limit_denominator(10**9) - Fraction(agreed.ring.delta)
     assert float(one.guarantee.bound.delta) == pytest.approx(1e-8, rel=1e-9)
     from tacit.accounting import account
 
-    assert account(list(one.treatment.events), delta=1e-8).epsilon.high <= 1 + 1e-9
+    assert account(list(one.assignment.events), delta=1e-8).epsilon.high <= 1 + 1e-9
 
 
 def test_a_joint_release_over_a_ring_charges_the_chance(small: pytest.MonkeyPatch) -> None:

@@ -67,7 +67,7 @@ def test_the_noise_of_exactly_s_left_is_the_curators_law(p_of) -> None:
         sizes=Sizes(holders=3, fewest=3, colluding=0, appearances=1),
     )  # fmt: skip
     (planned,) = joint.plan(tacit.Pure(epsilon=1)).releases
-    noise = planned.treatment.noise[0].mechanism
+    noise = planned.assignment.noise[0].mechanism
     source, draws = SeededSource(seed=4), 200_000
     zeros = np.zeros(draws, dtype=np.int64)
     total = sum(noise.release_cells(zeros, source=source) for _ in range(3))
@@ -79,7 +79,7 @@ def test_the_noise_of_exactly_s_left_is_the_curators_law(p_of) -> None:
     assert noise.steps_within(Fraction(95, 100)) == DiscreteLaplace(noise_scale=2).error_bound(
         confidence=0.95
     )
-    assert planned.treatment.pure() == Fraction(1, 2)
+    assert planned.assignment.pure() == Fraction(1, 2)
 
 
 @pytest.mark.parametrize(("scale", "remaining"), [(2, 4), (40, 9), (5000, 5), (0.4, 3)])
@@ -104,7 +104,7 @@ def test_skellam_wins_for_many_cells_and_keeps_its_price() -> None:
         epsilon=1, delta=1e-6,
     )  # fmt: skip
     (planned,) = joint.plan(tacit.Approximate(epsilon=1, delta=1e-6)).releases
-    noise = planned.treatment.noise[0].mechanism
+    noise = planned.assignment.noise[0].mechanism
     assert isinstance(noise, JointSkellam)
     from tacit.accounting import account
 
@@ -121,7 +121,7 @@ def test_appearances_multiply_the_sensitivity() -> None:
         for k in (1, 4)
     )
     scales = [
-        j.plan(tacit.Pure(epsilon=1)).releases[0].treatment.noise[0].mechanism.noise_scale
+        j.plan(tacit.Pure(epsilon=1)).releases[0].assignment.noise[0].mechanism.noise_scale
         for j in (one, all_)
     ]
     assert scales == [1, 4]

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 import tacit
+from tacit.curator.assignments import Assignment
 from tacit.curator.prices import price
-from tacit.curator.treatments import Treatment
 from tacit.errors import InvalidParameter, JointRefused
 from tacit.functions.densities.noises import noise_from_record
 from tacit.noise import SeededSource
@@ -52,12 +52,12 @@ def joint(
 
 
 def sent(agreed: Joint, frame: pd.DataFrame, source: object) -> np.ndarray:
-    """What a holder's curator would put into its vector, by the treatment that it runs."""
+    """What a holder's curator would put into its vector, by the assignment that it runs."""
     plan = agreed.plan(tacit.Pure(epsilon=1e9))
     opened = open_table(frame, schema=agreed.schema, unit=agreed.unit)
     cells = read_cells(opened, [r.question for r in plan.releases], key=bytes(32))
     answers = [
-        r.treatment.run(r.question, c, source=source) for r, c in zip(plan.releases, cells, strict=True)
+        r.assignment.run(r.question, c, source=source) for r, c in zip(plan.releases, cells, strict=True)
     ]
     return agreed.vector(answers).view(np.int64)
 
@@ -67,8 +67,8 @@ def noiseless(asked: object, unit: object, frame: pd.DataFrame) -> np.ndarray:
     return sent(joint(asked, unit, epsilon=1e8), frame, SeededSource(seed=0))
 
 
-def scale_of(treatment: Treatment) -> list[Fraction]:
-    return [m.noise_scale for m in treatment.mechanisms]
+def scale_of(assignment: Assignment) -> list[Fraction]:
+    return [m.noise_scale for m in assignment.mechanisms]
 
 
 @pytest.fixture(scope="module")
@@ -99,16 +99,16 @@ def test_the_noise_is_sized_by_moves_from_the_definition(
         at += size
     (planned,) = agreed.plan(tacit.Pure(epsilon=1)).releases
     epsilon = Fraction(0)
-    groups = [a.parts for a in planned.treatment.noise] or [("numbers",)]
-    for parts, scale in zip(groups, scale_of(planned.treatment), strict=True):
+    groups = [a.parts for a in planned.assignment.noise] or [("numbers",)]
+    for parts, scale in zip(groups, scale_of(planned.assignment), strict=True):
         moved = max(sum(int(np.abs(a[places[p]] - b[places[p]]).sum()) for p in parts) for a, b in pairs)
         assert moved > 0
         epsilon += moved / scale
     assert epsilon <= Fraction(1, 2)
     # Bounds are reached, but for the features of a density, which few rows do not stretch as far as can be.
     assert kind == "density" or epsilon >= Fraction(1, 4)
-    double = joint(KINDS[kind], unit, k=3).plan(tacit.Pure(epsilon=1)).releases[0].treatment
-    assert scale_of(double) == [3 * x for x in scale_of(planned.treatment)]
+    double = joint(KINDS[kind], unit, k=3).plan(tacit.Pure(epsilon=1)).releases[0].assignment
+    assert scale_of(double) == [3 * x for x in scale_of(planned.assignment)]
 
 
 def owners() -> list[str]:
@@ -126,14 +126,14 @@ def test_the_sum_of_holders_is_that_of_the_pooled_table() -> None:
 
 @pytest.mark.parametrize("kind", ["sum", "variance", "ratio", "sparse", "density"])
 def test_exactly_s_left_have_the_curators_law(kind: str, p_of) -> None:
-    """c = 0, s = n: what three holders' treatments add is discrete Laplace noise of the curator's own scale."""
+    """c = 0, s = n: what three holders' assignments add is discrete Laplace noise of the curator's own scale."""
     unit = UNITS["add-or-remove"]
     agreed = joint(KINDS[kind], unit)
     (planned,) = agreed.plan(tacit.Pure(epsilon=1)).releases
+    from tacit.curator.assignments import assign
     from tacit.curator.planning import choose
-    from tacit.curator.treatments import treat
 
-    for mechanism in planned.treatment.mechanisms:
+    for mechanism in planned.assignment.mechanisms:
         draws, source = 60_000, SeededSource(seed=7)
         zeros = np.zeros(draws, dtype=np.int64)
         total = sum(mechanism.release_cells(zeros, source=source) for _ in range(3)).astype(np.int64)
@@ -147,11 +147,11 @@ def test_exactly_s_left_have_the_curators_law(kind: str, p_of) -> None:
         observed = np.array([((total > a) & (total <= b)).sum() for a, b in itertools.pairwise(edges)])
         assert p_of(observed, expected) > 1e-9
     if kind in ("sum", "variance", "ratio"):
-        alone = treat(planned.question, price(epsilon=0.5))
-        assert [m.noise_scale for m in alone.mechanisms] == scale_of(planned.treatment)
+        alone = assign(planned.question, price(epsilon=0.5))
+        assert [m.noise_scale for m in alone.mechanisms] == scale_of(planned.assignment)
     elif kind == "sparse":
         alone = choose(planned.question, price(epsilon=0.5))
-        assert float(alone.mechanism.noise.noise_scale) == float(scale_of(planned.treatment)[0])
+        assert float(alone.mechanism.noise.noise_scale) == float(scale_of(planned.assignment)[0])
 
 
 def curators(count: int, unit: object, epsilon: float = 100) -> list[tacit.Curator]:

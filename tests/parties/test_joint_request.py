@@ -13,9 +13,9 @@ from tacit.curator.planning import make_plan
 from tacit.parties import Joint, Sizes
 from tacit.parties import joint as joining
 from tacit.parties.joint_0_1_0 import _mechanism
+from tacit.parties.joint_assignments import JointAssignment, with_ring
 from tacit.parties.noise import JointNoise, JointPolya, JointSkellam
 from tacit.parties.session import Ring
-from tacit.parties.treating import JointTreatment, with_ring
 
 SIZES = Sizes(holders=5, fewest=4, colluding=1, appearances=1)
 SCHEMA = {"state": tacit.category(["a", "b"]), "age": tacit.integer(0, 99)}
@@ -34,23 +34,23 @@ def reword(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(
             kind, "noise_distribution", property(lambda m, t=told: {**t(m), "distribution": "some noise"})
         )
-    describe = JointTreatment.describe
-    monkeypatch.setattr(JointTreatment, "describe", lambda t: {**describe(t), "chosen": "It was the best"})
+    describe = JointAssignment.describe
+    monkeypatch.setattr(JointAssignment, "describe", lambda t: {**describe(t), "chosen": "It was the best"})
 
 
 def test_other_sentences_and_another_choice_are_the_same_agreement(monkeypatch: pytest.MonkeyPatch) -> None:
     before = agreed()
     reword(monkeypatch)
     assert agreed().about == before.about
-    treat = Joint._treat
+    assign = Joint._assign
 
     def other(self: Joint, a: Any, question: Any, price: Any, left: int) -> Any:
         """Half of every price is left unused."""
-        return replace(treat(self, a, question, price.part(Fraction(1, 2)), left), price=price)
+        return replace(assign(self, a, question, price.part(Fraction(1, 2)), left), price=price)
 
-    monkeypatch.setattr(Joint, "_treat", other)
+    monkeypatch.setattr(Joint, "_assign", other)
     after = agreed()
-    assert after._plan.releases[0].treatment.noise != before._plan.releases[0].treatment.noise
+    assert after._plan.releases[0].assignment.noise != before._plan.releases[0].assignment.noise
     assert after.about == before.about
     assert after._plan.digest == before._plan.digest
 
@@ -100,10 +100,10 @@ def test_the_form_of_0_1_0_tells_every_noise_and_why_there_is_none() -> None:
     """Sessions of then are known by a digest of it: noise, the chance of sparse masks, and counts that are public."""
     plan = agreed(asked=[tacit.variance("age")])._plan
     (planned,) = plan.releases
-    sparse = with_ring(planned.treatment, Ring(side=1, threshold=2, delta=1e-9))
+    sparse = with_ring(planned.assignment, Ring(side=1, threshold=2, delta=1e-9))
     assert [isinstance(m, JointNoise) for m in sparse.mechanisms] == [True, False]
-    said = _mechanism(plan, replace(planned, treatment=sparse))
+    said = _mechanism(plan, replace(planned, assignment=sparse))
     assert [one.get("parts", []) for one in said["noise"]] == [list(a.parts) for a in sparse.noise]
     assert "honest holders" in said["chosen"]
-    none = replace(planned, treatment=replace(sparse, noise=sparse.noise[-1:]))
+    none = replace(planned, assignment=replace(sparse, noise=sparse.noise[-1:]))
     assert _mechanism(plan, none)["chosen"] == sparse.reason

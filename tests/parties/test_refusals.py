@@ -79,12 +79,12 @@ def test_weights_divide_a_joint_price_and_own_prices_stay() -> None:
         tacit.query(tacit.count(by="state"), epsilon=0.25),
     ]  # fmt: skip
     plan = joint(asked)._plan
-    epsilons = [r.treatment.pure() for r in plan.releases]
+    epsilons = [r.assignment.pure() for r in plan.releases]
     assert epsilons == [Fraction(1, 4), Fraction(3, 4), Fraction(1, 4)]
     assert plan.charged.bound == tacit.Pure(epsilon=1.25)
-    squares = [r.treatment.price.mu for r in joint(asked[:2], epsilon=None, mu=1)._plan.releases]
+    squares = [r.assignment.price.mu for r in joint(asked[:2], epsilon=None, mu=1)._plan.releases]
     assert 1 - Fraction(1, 10**9) < sum(m**2 for m in squares) <= 1  # type: ignore[operator]
-    rhos = [r.treatment.price.rho for r in joint(asked[:2], epsilon=None, rho=1)._plan.releases]
+    rhos = [r.assignment.price.rho for r in joint(asked[:2], epsilon=None, rho=1)._plan.releases]
     assert rhos == [Fraction(1, 4), Fraction(3, 4)]
 
 
@@ -100,7 +100,7 @@ def test_shares_are_for_all_that_a_person_moves_in_all_holders(appearances: int)
     size = Sizes(holders=4, fewest=3, colluding=1, appearances=appearances)
     for unit, moved, most in ((tacit.rows(), 1, 1), (tacit.people("who", at_most=3), 3, 3)):
         plan = joint(tacit.count(by="state"), sizes=size, protect=unit)._plan
-        (noise,) = (a.mechanism for a in plan.releases[0].treatment.noise)
+        (noise,) = (a.mechanism for a in plan.releases[0].assignment.noise)
         assert isinstance(noise, JointPolya)
         assert noise.steps == moved * appearances
         assert noise.noise_scale == noise.steps

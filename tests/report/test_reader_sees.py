@@ -165,7 +165,7 @@ def test_what_is_cut_at_its_bounds_is_judged_by_its_noise() -> None:
         (one,) = curator.release(curator.preview([tacit.mean("x")], epsilon=0.1))
     parts = {**one.noisy.parts, "above": np.array(-(10**10))}
     noisy = dataclasses.replace(one.noisy, parts=parts)
-    read = one.planned.treatment.read(one.planned.question, noisy, one.planned.ask.confidence)
+    read = one.planned.assignment.read(one.planned.question, noisy, one.planned.ask.confidence)
     made = dataclasses.replace(one, noisy=noisy, estimate=read)
     assert [made.columns[n][0] for n in ("value", "low", "high")] == [0, 0, 0]
     assert made.quality == ["too noisy to use"]

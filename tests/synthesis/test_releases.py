@@ -168,9 +168,9 @@ def test_people_with_several_rows_cost_their_number_of_rows() -> None:
     with curator() as held:
         one = held.preview(tacit.synthesis.synthetic_table(NAMES), epsilon=1.0, delta=1e-6)
     for part in ("ones", "measuring", "errors"):
-        wide, narrow = (getattr(p.releases[0].treatment.schedule, part).noise_std for p in (many, one))
+        wide, narrow = (getattr(p.releases[0].assignment.schedule, part).noise_std for p in (many, one))
         assert wide == pytest.approx(3 * narrow, rel=1e-3)
-    assert many.releases[0].treatment.schedule.choosing.sensitivity.exact == 3
+    assert many.releases[0].assignment.schedule.choosing.sensitivity.exact == 3
 
 
 def test_margins_are_the_same_by_either_road() -> None:

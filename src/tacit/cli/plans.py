@@ -107,7 +107,7 @@ def described(file: PlanFile, made: Plan) -> dict[str, Any]:
                 "cells": r.question.numbers,
                 "guarantee": r.guarantee.record,
                 "in_budget_terms": own.record,
-                "mechanism": r.treatment.describe(),
+                "mechanism": r.assignment.describe(),
                 "error": r.expected.record,
                 "price_of_privacy": r.expected.floor_record,
             }

@@ -1,6 +1,6 @@
-"""From a table to a certified release: plans, treatments, certificates, and the curator who runs them.
+"""From a table to a certified release: plans, assignments, certificates, and the curator who runs them.
 
-Read in this order: `request.py` (what is asked), `prices.py` (what is offered), `planning.py` and `treatments.py` (the
+Read in this order: `request.py` (what is asked), `prices.py` (what is offered), `planning.py` and `assignments.py` (the
 noise that it buys, before a row is read), `charging.py` (what that costs in the budget's terms), `release.py`,
 `intervals.py` (error bars), `certificate.py`, `verifying.py`, and `curator.py`, which does all of it.
 """

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 
+from tacit.curator.assignments import Applied, Assignment, Group, cells_of, groups_of, laplace
 from tacit.curator.prices import Price
-from tacit.curator.treatments import Applied, Group, Treatment, cells_of, groups_of, laplace
 from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.rounding import down
 from tacit.guarantees import Bound
@@ -22,7 +22,7 @@ from tacit.mechanisms.spreads import normal_quantile
 from tacit.statistics.base import Question
 from tacit.statistics.forms import Linear
 
-Candidates = Callable[[Price], Mapping[str, Treatment]]
+Candidates = Callable[[Price], Mapping[str, Assignment]]
 
 CHEAPER = 0.999
 """How much of the least cost so far another mechanism may have at most, to be taken."""
@@ -32,13 +32,13 @@ ROUNDS = 12
 EXACT = "no unit can change it: it is published as it is"
 
 
-def treat_accuracy(
+def assign_accuracy(
     question: Question, price: Price, *, budget: Bound | None, others: Candidates
-) -> Treatment:
+) -> Assignment:
     """The cheapest noise that stays within the asked error; for counts and sums, whose error is the noise."""
     groups = groups_of(question)
     if not groups:
-        return Treatment(noise=(), price=price, reason=EXACT)
+        return Assignment(noise=(), price=price, reason=EXACT)
     if not question.statistic.noise_alone or len(groups) != 1:
         raise InvalidParameter(
             parameter="within", value=float(price.within or 0),
@@ -58,7 +58,7 @@ def treat_accuracy(
         "Laplace noise": _least_laplace(groups[0], reach, price.confidence, coordinates),
         "Gaussian noise": _least_gaussian(groups[0], reach, price.confidence, coordinates),
     }
-    found = {name: _spending(Treatment(noise=(a,), price=price, reason="")) for name, a in plain.items()}
+    found = {name: _spending(Assignment(noise=(a,), price=price, reason="")) for name, a in plain.items()}
     cost, what = _cost(price, budget)
     if what == PURE_ONLY:
         del found["Gaussian noise"]
@@ -67,16 +67,16 @@ def treat_accuracy(
     return _cheapest(found, cost, what)
 
 
-def _spending(treatment: Treatment) -> Treatment:
+def _spending(assignment: Assignment) -> Assignment:
     """Noise without a pure epsilon spends the delta that is offered."""
-    pure = treatment.pure() is not None
-    return replace(treatment, delta=Fraction(0) if pure else treatment.price.spent_delta)
+    pure = assignment.pure() is not None
+    return replace(assignment, delta=Fraction(0) if pure else assignment.price.spent_delta)
 
 
 PURE_ONLY = "pure epsilon"
 
 
-def _cost(price: Price, budget: Bound | None) -> tuple[Callable[[Treatment], float], str]:
+def _cost(price: Price, budget: Bound | None) -> tuple[Callable[[Assignment], float], str]:
     """What is cheap, in what the budget is kept, and its name."""
     kind = None if budget is None else budget.kind
     if kind in ("concentrated", "gaussian", "renyi"):
@@ -87,7 +87,7 @@ def _cost(price: Price, budget: Bound | None) -> tuple[Callable[[Treatment], flo
     return (lambda t: float(t.pure() or 0)), PURE_ONLY
 
 
-def _cheapest(found: Mapping[str, Treatment], cost: Callable[[Treatment], float], what: str) -> Treatment:
+def _cheapest(found: Mapping[str, Assignment], cost: Callable[[Assignment], float], what: str) -> Assignment:
     """Of noises with the same error, the one that costs least; a later one must be clearly cheaper."""
     costs = {name: cost(t) for name, t in found.items()}
     first = {n: c for n, c in costs.items() if n in ("Laplace noise", "Gaussian noise")}
@@ -108,8 +108,8 @@ def _cheapest(found: Mapping[str, Treatment], cost: Callable[[Treatment], float]
 
 # --- mechanisms for all tables at once, and for one number ------------------------------------------------------
 def _fitting(
-    others: Candidates, plain: Mapping[str, Treatment], reach: int, price: Price, coordinates: int
-) -> dict[str, Treatment]:
+    others: Candidates, plain: Mapping[str, Assignment], reach: int, price: Price, coordinates: int
+) -> dict[str, Assignment]:
     """Every other candidate, at the least price found at which its largest error is at most `reach`."""
     (laplace_noise,) = plain["Laplace noise"].noise
     epsilon = laplace_noise.mechanism.exact_epsilon or Fraction(1)
@@ -117,7 +117,7 @@ def _fitting(
     if "Gaussian noise" in plain:
         (normal,) = plain["Gaussian noise"].noise
         starts[True] = Price(mu=Fraction(normal.mechanism.bound.parameters["mu"]))
-    out: dict[str, Treatment] = {}
+    out: dict[str, Assignment] = {}
     for gaussian, start in starts.items():
         for name, made in _made(others, start).items():
             if (made.pure() is None) is not gaussian:
@@ -131,16 +131,16 @@ def _fitting(
 def _fitted(
     others: Candidates,
     name: str,
-    made: Treatment,
+    made: Assignment,
     start: Price,
     reach: int,
     confidence: Fraction,
     coordinates: int,
-) -> Treatment | None:
+) -> Assignment | None:
     """Errors fall about like one over epsilon, or over mu: a few steps of the rule of three."""
 
-    def largest(treatment: Treatment) -> float:
-        halves = treatment.half_widths(confidence, coordinates=coordinates).values()
+    def largest(assignment: Assignment) -> float:
+        halves = assignment.half_widths(confidence, coordinates=coordinates).values()
         return max(float(h.max()) for h in halves)
 
     at, low, best = start, 0.0, None
@@ -167,7 +167,7 @@ def _fitted(
     return best
 
 
-def _made(others: Candidates, price: Price) -> Mapping[str, Treatment]:
+def _made(others: Candidates, price: Price) -> Mapping[str, Assignment]:
     """The candidates at a price; none where it is so high that there is no noise to speak of."""
     try:
         return others(price)

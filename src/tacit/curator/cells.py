@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tacit.curator.functions.treatment import FunctionTreatment
-from tacit.curator.synthesised import SynthesisTreatment
-from tacit.curator.treatments import NoisyParts
+from tacit.curator.assignments import NoisyParts
+from tacit.curator.functions.assignment import FunctionAssignment
+from tacit.curator.synthesised import SynthesisAssignment
 from tacit.errors import InvalidParameter, visible
 from tacit.exact.arrays import Floats
 from tacit.sources.axes import Axis
@@ -261,15 +261,15 @@ class QualityRule:
 def rule_of(release: Release) -> QualityRule:
     """The rule for a release: against the value, but for days, for functions and for errors of synthetic rows."""
     statistic: Any = release.planned.ask.statistic
-    treatment = release.planned.treatment
+    assignment = release.planned.assignment
     now = release.data.get("quality_rule", 1) >= RULE
-    if isinstance(treatment, FunctionTreatment) and treatment.fit.scale is not None:
+    if isinstance(assignment, FunctionAssignment) and assignment.fit.scale is not None:
         values = np.abs(np.ravel(release.estimate.value))
         largest = float(np.max(values, initial=0.0, where=np.isfinite(values)))
         if largest > 0:
             return QualityRule(of=largest, named="the largest value", before_cut=now)
         return QualityRule(before_cut=now)
-    if isinstance(treatment, SynthesisTreatment):
+    if isinstance(assignment, SynthesisAssignment):
         return QualityRule(of=0.1, named="a total variation of 0.1", before_cut=now)
     if statistic.in_column_units and isinstance(release.planned.question.schema[statistic.column], Date):
         return QualityRule(of=YEAR, named="a year", before_cut=now)

@@ -15,12 +15,12 @@ from typing import Any, cast
 import numpy as np
 
 from tacit.accounting.codec import to_record
+from tacit.curator.assignments import DECLARED, NoisyParts
 from tacit.curator.choice import release_choice
 from tacit.curator.exact_answers import priors_of
 from tacit.curator.planning import Plan, Planned, event_record
 from tacit.curator.random_counts import gamma_of
 from tacit.curator.text import beyond_groups
-from tacit.curator.treatments import DECLARED, NoisyParts
 from tacit.errors import InvalidParameter, TacitError
 from tacit.exact.canonical import canonical, sha256
 from tacit.guarantees import Guarantee
@@ -335,14 +335,14 @@ def _settled(plan: Plan, planned: Planned, made: dict[str, Any]) -> dict[str, An
 
 
 def _said(plan: Plan, planned: Planned, made: dict[str, Any]) -> dict[str, Any]:
-    question, treatment = planned.question, planned.treatment
+    question, assignment = planned.question, planned.assignment
     columns = plan.schema.behind(_columns(planned))
-    theorems = dict.fromkeys([*treatment.theorems, *plan.theorems, "post-processing"])
+    theorems = dict.fromkeys([*assignment.theorems, *plan.theorems, "post-processing"])
     if made["data"]["bounded"]:
         theorems["contribution-bounding"] = None
     theorems["contribution-polytopes"] = None
     guarantee = with_looks(planned.guarantee, made["data"])
-    mechanism = treatment.describe()
+    mechanism = assignment.describe()
     return {
         "format": CERTIFICATE_FORMAT,
         "name": planned.name,
@@ -354,16 +354,16 @@ def _said(plan: Plan, planned: Planned, made: dict[str, Any]) -> dict[str, Any]:
         "neighbours": plan.unit.neighbours.value,
         "condition": str(planned.guarantee.condition),
         "event": _event(planned),
-        "price": treatment.price.describe(),
+        "price": assignment.price.describe(),
         "mechanism": mechanism,
-        "sensitivity": treatment.sensitivity_record(question),
-        "grid": treatment.grid_record(question),
+        "sensitivity": assignment.sensitivity_record(question),
+        "grid": assignment.grid_record(question),
         "numerical_delta": mechanism["numerical_delta"],
         "noise_source": made["noise"],
-        "computational": _source_of_randomness(treatment.drawn, made["noise"] in PUBLISHABLE),
+        "computational": _source_of_randomness(assignment.drawn, made["noise"] in PUBLISHABLE),
         "intervals": {
             "confidence": float(planned.ask.confidence),
-            "cover": POPULATION if planned.ask.sampling else treatment.covers,
+            "cover": POPULATION if planned.ask.sampling else assignment.covers,
             "do_not_cover": _not_covered(planned),
             "declared": [DECLARED] if planned.ask.sampling else [],
         },
@@ -430,8 +430,8 @@ def _not_covered(planned: Planned) -> list[str]:
 
 
 def _event(planned: Planned) -> Any:
-    gamma, priors = gamma_of(planned.treatment), priors_of(planned.treatment)
-    return [event_record(to_record(e), gamma, priors) for e in planned.treatment.events]
+    gamma, priors = gamma_of(planned.assignment), priors_of(planned.assignment)
+    return [event_record(to_record(e), gamma, priors) for e in planned.assignment.events]
 
 
 def _columns(planned: Planned) -> set[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.accounting import account, covers, events
 from tacit.accounting.events import Event, flatten
-from tacit.curator.treatments import Treatment
+from tacit.curator.assignments import Assignment
 from tacit.errors import BudgetExceeded, InternalError, InvalidParameter, NoLaw, TacitError
 from tacit.exact.rounding import down, up
 from tacit.guarantees import Approximate, Bound, Guarantee, Neighbours, Priors, RandomData
@@ -71,7 +71,7 @@ class Shared:
 
 
 def charge(
-    costs: Sequence[Treatment], budget: Bound, *, neighbours: Neighbours, shared: Shared | None = None
+    costs: Sequence[Assignment], budget: Bound, *, neighbours: Neighbours, shared: Shared | None = None
 ) -> Charged:
     """The price of releases that are fixed together; `shared` is the plan's own, where several divide it.
 
@@ -90,7 +90,9 @@ def must_cover(bound: Bound, what: Sequence[Event], *, neighbours: Neighbours, o
         raise InternalError(what=of, reason="the account of its events is above the bound that it states")
 
 
-def _adds_up(costs: Sequence[Treatment], bound: Bound, neighbours: Neighbours, shared: Shared | None) -> bool:
+def _adds_up(
+    costs: Sequence[Assignment], bound: Bound, neighbours: Neighbours, shared: Shared | None
+) -> bool:
     """Do the epsilons and deltas of the releases, each at least the account of its own events, add up to the bound?
 
     What is divided is one release here. Epsilons and deltas of any releases add up (`compose-approximate-basic`).
@@ -120,7 +122,7 @@ def _adds_up(costs: Sequence[Treatment], bound: Bound, neighbours: Neighbours, s
 
 
 def _priced(
-    costs: Sequence[Treatment], budget: Bound, neighbours: Neighbours, shared: Shared | None
+    costs: Sequence[Assignment], budget: Bound, neighbours: Neighbours, shared: Shared | None
 ) -> Charged:
     currency = currency_of(budget)
     if currency is None:
@@ -157,7 +159,7 @@ _WHY: dict[str, tuple[str, str, str]] = {
 }  # fmt: skip
 
 
-def _no_price(currency: Currency, cost: Treatment) -> NoLaw:
+def _no_price(currency: Currency, cost: Assignment) -> NoLaw:
     whose, reason, hint = _WHY[currency.kind]
     kinds = ", ".join(sorted({f"a {e.kind} event" for e, _ in flatten(cost.events)}))
     return NoLaw(operation=f"paying from {whose} budget", reason=reason.format(kinds=kinds), hint=hint)
@@ -173,14 +175,14 @@ class _Sums:
     theorem: str
 
 
-def _total(costs: Sequence[Treatment]) -> tuple[Fraction | None, Fraction]:
+def _total(costs: Sequence[Assignment]) -> tuple[Fraction | None, Fraction]:
     each = [c.approximate() for c in costs]
     known: list[Amounts] = [{"epsilon": e, "delta": d} for e, d in filter(None, each)]
     total = summed(APPROXIMATE, [(amounts, 1) for amounts in known])
     return (None if None in each else total["epsilon"]), total["delta"] or Fraction(0)
 
 
-def _sums(costs: Sequence[Treatment], shared: Shared | None) -> _Sums:
+def _sums(costs: Sequence[Assignment], shared: Shared | None) -> _Sums:
     """What is divided counts as one price, to which its members keep by theorem.
 
     The deltas of the other releases are their own: they are added to it, and take nothing away from it.
@@ -199,7 +201,7 @@ def _sums(costs: Sequence[Treatment], shared: Shared | None) -> _Sums:
     return _Sums(epsilon=together, delta=delta + spent, at=at, theorem=theorem)
 
 
-def _approximate(costs: Sequence[Treatment], neighbours: Neighbours, shared: Shared | None) -> Charged:
+def _approximate(costs: Sequence[Assignment], neighbours: Neighbours, shared: Shared | None) -> Charged:
     sums = _sums(costs, shared)
     epsilon, spent, total = sums.epsilon, sums.delta, sums.at
     what = [e for c in costs for e in c.events]
@@ -269,7 +271,7 @@ def alone(plan: Plan, budget: Bound | None) -> tuple[Alone, ...]:
     found = []
     for release in plan.releases:
         try:
-            own = charge([release.treatment], budget, neighbours=plan.unit.neighbours, shared=shared)
+            own = charge([release.assignment], budget, neighbours=plan.unit.neighbours, shared=shared)
             found.append(_of(own, budget))
         except TacitError:
             found.append(Alone())

@@ -3,7 +3,7 @@
 A replay and `tacit verify` read the stored choice and check it; they never choose again. A later version that prefers
 another mechanism gives new requests that one, and old answers keep theirs, with their intervals.
 
-    {"format": 1, "charged_by": theorem, "releases": [{"treatment": ..., "grid": ..., "sensitivity": ...}]}
+    {"format": 1, "charged_by": theorem, "releases": [{"assignment": ..., "grid": ..., "sensitivity": ...}]}
 
 Objects are written as {"is": name, field: value, ...} and read through a closed table of names (`KNOWN`), never by
 import. Fractions are texts, so that no number is rounded. Beside the numbers stands why this was chosen, as it was
@@ -36,9 +36,9 @@ from tacit.ledger import Charge
 from tacit.statistics.base import Question
 
 if TYPE_CHECKING:
+    from tacit.curator.assignments import Assignment
     from tacit.curator.planning import Plan, Planned
     from tacit.curator.request import Given
-    from tacit.curator.treatments import Treatment
 
 
 FORMAT = 1
@@ -66,29 +66,29 @@ WRONG = (
 ROOMS = {
     "coupled.noiseless.answer": "ExactAnswer",
     "coupled.noiseless.histograms": "FixedSize",
-    "curator.exact_answers": "DiscardingTreatment ExactTreatment TruncatedTreatment",
-    "curator.functions.fits": "DensityFit MachineFit PureDensityFit",
+    "curator.exact_answers": "DiscardingAssignment ExactAssignment TruncatedAssignment",
+    "curator.functions.fits": "DensityFit KernelModelFit PureDensityFit",
     "curator.functions.histogram_fit": "HistogramDensityFit",
     "curator.functions.models": "PerturbedFit",
     "curator.functions.statistics": "InputColumns",
-    "curator.functions.treatment": "FunctionTreatment",
-    "curator.functions.trees": "TreeTreatment",
+    "curator.functions.assignment": "FunctionAssignment",
+    "curator.functions.trees": "TreeAssignment",
     "curator.prices": "Price",
     "curator.quantile_choice": "SelectedRanks",
     "curator.random_counts": "OnRandomData",
     "curator.request": "ExactGiven Given SampledGiven",
-    "curator.selected": "ClampingTreatment Ranks Selected Sparse",
-    "curator.synthesised": "SynthesisTreatment",
-    "curator.treatments": "Applied Treatment",
+    "curator.selected": "ClampingAssignment Ranks Selected Sparse",
+    "curator.synthesised": "SynthesisAssignment",
+    "curator.assignments": "Applied Assignment",
     "functions.boxes": "Box",
     "functions.densities.kde": "GaussianKDE",
     "functions.densities.plan": "DensityPlan",
     "functions.fourier.family": "FourierKDE",
     "functions.fourier.plan": "FourierPlan",
-    "functions.machines.features": "FourierFeatures LinearFeatures PublicBall PublicBox",
-    "functions.machines.solvers": "EpsilonInsensitive Hinge Huber Logistic",
-    "functions.machines.training": "MachinePlan",
-    "functions.machines.trees": "SplitColumn TreePlan TreeShape",
+    "functions.models.features": "FourierFeatures LinearFeatures PublicBall PublicBox",
+    "functions.models.solvers": "EpsilonInsensitive Hinge Huber Logistic",
+    "functions.models.training": "KernelModelPlan",
+    "functions.models.trees": "SplitColumn TreePlan TreeShape",
     "mechanisms.bodies": "Contribution Gauge",
     "mechanisms.cumulative": "CumulativeGaussian CumulativeTree",
     "mechanisms.fitted_tables": "Agreement FittedTables HullTables Image",
@@ -114,11 +114,21 @@ ROOMS = {
 }
 """The closed table of what a choice may hold: names, by the module that has them. No name is ever given away."""
 KNOWN = {name: f"tacit.{room}" for room, names in ROOMS.items() for name in names.split()}
+EARLIER = {
+    "MachineFit": "KernelModelFit",
+    "MachinePlan": "KernelModelPlan",
+    **{
+        f"{kind}Treatment": f"{kind}Assignment"
+        for kind in ("", "Clamping", "Discarding", "Exact", "Function", "Synthesis", "Tree", "Truncated")
+    },
+}
+"""Names under which earlier ledgers stored what is called otherwise today."""
 
 
 @cache
 def _class(name: str) -> type:
     """The class of this name; modules are imported where they are needed."""
+    name = EARLIER.get(name, name)
     return cast("type", getattr(importlib.import_module(KNOWN[name]), name))
 
 
@@ -135,14 +145,14 @@ def choice_of(plan: Plan) -> dict[str, Any]:
 
 
 def release_choice(planned: Planned) -> dict[str, Any]:
-    """What was chosen for one release: the treatment, and the grid and sensitivity that it was made for."""
-    treatment, question = planned.treatment, planned.question
+    """What was chosen for one release: the assignment, and the grid and sensitivity that it was made for."""
+    assignment, question = planned.assignment, planned.question
     given = dict(_arrays(question))
     return {
-        "treatment": _put(treatment, given),
+        "assignment": _put(assignment, given),
         **({} if planned.plain is None else {"plain": _put(planned.plain, given)}),
-        "grid": treatment.grid_record(question),
-        "sensitivity": treatment.sensitivity_record(question),
+        "grid": assignment.grid_record(question),
+        "sensitivity": assignment.sensitivity_record(question),
     }
 
 
@@ -300,7 +310,7 @@ def read_choice(plan: Plan, charge: Charge) -> Plan:
         charged = replace(charged, theorem=said["charged_by"])
         charged.exact.pop("gamma", None)
         pairs = [
-            read_treatment(record, r, plan.given)
+            read_assignment(record, r, plan.given)
             for record, r in zip(said["releases"], plan.releases, strict=True)
         ]
         found = chosen(plan, pairs, charged=charged, digest=charge.plan_digest)
@@ -314,79 +324,79 @@ def read_choice(plan: Plan, charge: Charge) -> Plan:
     return found
 
 
-def read_treatment(
+def read_assignment(
     record: Mapping[str, Any], asked: Planned, assumed: Given | None
-) -> tuple[Treatment, Treatment | None]:
-    """The treatment that was stored, for a question that is still on the same grid; and the plain one beside it.
+) -> tuple[Assignment, Assignment | None]:
+    """The assignment that was stored, for a question that is still on the same grid; and the plain one beside it.
 
     `assumed` is what the whole plan assumes of the data.
     """
-    from tacit.curator.treatments import Treatment
+    from tacit.curator.assignments import Assignment
 
     question = asked.question
     given = dict(_arrays(question))
-    made = _get(record["treatment"], given)
+    made = _get(record["assignment"] if "assignment" in record else record["treatment"], given)
     plain = _get(record["plain"], given) if "plain" in record else None
-    if not isinstance(made, Treatment) or not isinstance(plain, Treatment | None):
-        raise ValueError("no treatment")
+    if not isinstance(made, Assignment) or not isinstance(plain, Assignment | None):
+        raise ValueError("no assignment")
     same = made.grid_record(question) == record["grid"]
     if not same or made.sensitivity_record(question) != record["sensitivity"]:
         raise ValueError("another grid, or another sensitivity")
     if not _of_its_kind(made, asked, assumed):
-        raise ValueError("a treatment of another kind of question")
+        raise ValueError("an assignment of another kind of question")
     if calibrated(made, question) is False:
         raise ValueError("noise for another sensitivity, or for other parts")
     return made, plain
 
 
-def _of_its_kind(treatment: Treatment, asked: Planned, assumed: Given | None) -> bool:
-    """Is a question like this one treated like that, under what was assumed and nothing more?"""
-    from tacit.curator.exact_answers import ExactTreatment
-    from tacit.curator.functions.treatment import FunctionTreatment
-    from tacit.curator.functions.trees import TreeTreatment
+def _of_its_kind(assignment: Assignment, asked: Planned, assumed: Given | None) -> bool:
+    """Is a question like this one answered like that, under what was assumed and nothing more?"""
+    from tacit.curator.assignments import Assignment
+    from tacit.curator.exact_answers import ExactAssignment
+    from tacit.curator.functions.assignment import FunctionAssignment
+    from tacit.curator.functions.trees import TreeAssignment
     from tacit.curator.quantile_choice import SelectedRanks
     from tacit.curator.random_counts import OnRandomData, gamma_of
     from tacit.curator.request import ExactGiven
-    from tacit.curator.selected import ClampingTreatment, Ranks, Selected, Sparse
-    from tacit.curator.synthesised import SynthesisTreatment
-    from tacit.curator.treatments import Treatment
+    from tacit.curator.selected import ClampingAssignment, Ranks, Selected, Sparse
+    from tacit.curator.synthesised import SynthesisAssignment
 
     words = assumed if asked.ask.given is None else asked.ask.given
-    if isinstance(words, ExactGiven) or isinstance(treatment, ExactTreatment):
-        return isinstance(words, ExactGiven) and isinstance(treatment, ExactTreatment)
-    if isinstance(treatment, OnRandomData):
-        return words is not None and 0 < gamma_of(treatment) <= words.gamma
-    if isinstance(treatment, SelectedRanks):
+    if isinstance(words, ExactGiven) or isinstance(assignment, ExactAssignment):
+        return isinstance(words, ExactGiven) and isinstance(assignment, ExactAssignment)
+    if isinstance(assignment, OnRandomData):
+        return words is not None and 0 < gamma_of(assignment) <= words.gamma
+    if isinstance(assignment, SelectedRanks):
         return asked.question.statistic.fits == "ranks"
     kinds: dict[str, type] = {
-        "ranks": Ranks, "clamping bounds": ClampingTreatment, "thresholds": Sparse, "function": FunctionTreatment,
-        "synthesis": SynthesisTreatment,
-        "tree": TreeTreatment,
+        "ranks": Ranks, "clamping bounds": ClampingAssignment, "thresholds": Sparse, "function": FunctionAssignment,
+        "synthesis": SynthesisAssignment,
+        "tree": TreeAssignment,
     }  # fmt: skip
     question = asked.question
-    kind = kinds.get(question.statistic.fits, Treatment if question.known_keys else Selected)
-    return type(treatment) is kind
+    kind = kinds.get(question.statistic.fits, Assignment if question.known_keys else Selected)
+    return type(assignment) is kind
 
 
-def calibrated(treatment: Treatment, question: Question) -> bool | None:
+def calibrated(assignment: Assignment, question: Question) -> bool | None:
     """Has every number that a unit can move noise, and is that made for a move of this size?
 
     None where the question gets no noise on declared numbers: such a mechanism is known to fit if it is the one that
     would be chosen today (`same_noise`).
     """
+    from tacit.curator.assignments import Assignment, cells_of
     from tacit.curator.fitted import fits_tables
-    from tacit.curator.treatments import Treatment, cells_of
     from tacit.mechanisms import Laplace, RoundedGaussian, Staircase
     from tacit.mechanisms.sensitivity import L1, L2
     from tacit.mechanisms.tables import TableMechanism
 
-    if type(treatment) is not Treatment or question.statistic.fits != "noise" or not question.known_keys:
+    if type(assignment) is not Assignment or question.statistic.fits != "noise" or not question.known_keys:
         return None
     moved = {p.name for p in question.parts if not p.exact and not question.sensitivities[p.name].none}
-    noised = [name for applied in treatment.noise for name in applied.parts]
+    noised = [name for applied in assignment.noise for name in applied.parts]
     if len(noised) != len(set(noised)) or set(noised) != moved:
         return False
-    for parts, mechanism in treatment.noise:
+    for parts, mechanism in assignment.noise:
         # What moves several parts together moves no more than all of them.
         most = question.sensitivities[parts[0]] if len(parts) == 1 else question.sensitivity
         if isinstance(mechanism, TableMechanism):
@@ -411,8 +421,8 @@ def calibrated(treatment: Treatment, question: Question) -> bool | None:
     return True
 
 
-def same_noise(one: Treatment, other: Treatment, question: Question) -> bool:
-    """Are these one treatment, whatever is said of why it was chosen?"""
+def same_noise(one: Assignment, other: Assignment, question: Question) -> bool:
+    """Are these one assignment, whatever is said of why it was chosen?"""
     given = dict(_arrays(question))
     found = [{**_put(t, given), "reason": "", "candidates": ""} for t in (one, other)]
     return bool(found[0] == found[1])

@@ -9,9 +9,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 
+from tacit.curator.assignments import NoisyParts
 from tacit.curator.charging import Charged
 from tacit.curator.planning import Plan, Planned
-from tacit.curator.treatments import NoisyParts
 from tacit.errors import InvalidParameter, JointRefused, NoLaw, TacitError, charge_made
 from tacit.guarantees import Guarantee, Priors
 from tacit.guarantees.arguments import instance
@@ -26,7 +26,7 @@ class SharePlan:
 
     def __init__(self, plan: Plan) -> None:
         self._plan = instance("plan", plan, Plan, must="be a plan")
-        if not all(r.treatment.of_shares for r in plan.releases):
+        if not all(r.assignment.of_shares for r in plan.releases):
             raise InvalidParameter(parameter="plan", value="whole noise", must="be a plan of shares")
 
     @property
@@ -56,7 +56,7 @@ class SharePlan:
 def whole(plan: object) -> Plan:
     """A plan that can be released; a holder's share of one cannot, and neither can what is no plan."""
     if isinstance(plan, SharePlan) or (
-        isinstance(plan, Plan) and any(r.treatment.of_shares for r in plan.releases)
+        isinstance(plan, Plan) and any(r.assignment.of_shares for r in plan.releases)
     ):
         raise InvalidParameter(
             parameter="plan", value="a holder's share of a joint plan", must="go to contribute and nowhere else",

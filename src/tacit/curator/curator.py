@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn, overload
 
+from tacit.curator.assignments import NoisyParts
 from tacit.curator.cells import RULE
 from tacit.curator.certificate import CIPHER, SEEDED, decode, encode, said_digests, versions
 from tacit.curator.charging import check_of, payable, payable_exactly, standing_of
@@ -28,7 +29,6 @@ from tacit.curator.release import Release, Releases, ledger_part, read_release
 from tacit.curator.request import Assumed, Given, Query, asks_of, declared_files, given_of, nameless
 from tacit.curator.request_0_1_0 import earlier_requests
 from tacit.curator.text import told_of
-from tacit.curator.treatments import NoisyParts
 from tacit.errors import Closed, InvalidParameter, ReadFailed, TacitError, charge_made
 from tacit.guarantees import Bound, Guarantee, Unit
 from tacit.ledger import Correction, Ledger, Recorded, Request, Ticket
@@ -358,7 +358,7 @@ class Curator:
             # Other files are there than those whose ledger was charged: more that match a pattern, or no twin any more.
             raise ReadFailed(source=table.source)
         return [
-            r.treatment.run(r.question, c, source=self._source)
+            r.assignment.run(r.question, c, source=self._source)
             for r, c in each(zip(plan.releases, cells, strict=True), "releases done")
         ]
 

@@ -21,10 +21,10 @@ from tacit.coupled.noiseless import ExactAnswer, exact_count, exact_mean, exact_
 from tacit.coupled.noiseless.answer import PAIR_IS
 from tacit.coupled.noiseless.histograms import FixedSize, truncated_histogram
 from tacit.coupled.noiseless.sums import ALONE
+from tacit.curator.assignments import Assignment, NoisyParts
 from tacit.curator.intervals import Estimate
 from tacit.curator.prices import Price
 from tacit.curator.request import ExactGiven, Given, SampledGiven
-from tacit.curator.treatments import NoisyParts, Treatment
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.balls import ball, lower
 from tacit.exact.rounding import up
@@ -41,7 +41,7 @@ ALL_ROWS = Aggregation(aggregates=(CountRows(),))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExactTreatment(Treatment):
+class ExactAssignment(Assignment):
     """No noise: what the other rows hide is what the answer says they do."""
 
     answer: ExactAnswer
@@ -155,15 +155,15 @@ def asks_exactly(given: Given | None) -> bool:
     return isinstance(given, ExactGiven)
 
 
-def priors_of(treatment: Treatment) -> Priors | None:
-    """The priors under which a treatment's bound holds, if it is one of these."""
-    return treatment.condition if isinstance(treatment, ExactTreatment) else None
+def priors_of(assignment: Assignment) -> Priors | None:
+    """The priors under which an assignment's bound holds, if it is one of these."""
+    return assignment.condition if isinstance(assignment, ExactAssignment) else None
 
 
-def treat_exactly(question: Question, price: Price, given: ExactGiven) -> tuple[Question, Treatment]:
+def assign_exactly(question: Question, price: Price, given: ExactGiven) -> tuple[Question, Assignment]:
     """The exact answer, if its (epsilon, delta) is within the price; refused otherwise, with what it needs."""
     if isinstance(given, SampledGiven):
-        return treat_truncated(question, price, given)
+        return assign_truncated(question, price, given)
     unit = question.unit
     if not isinstance(unit, Rows) or unit.neighbours is not Neighbours.REPLACE_ONE:
         raise NoLaw(
@@ -195,7 +195,7 @@ def treat_exactly(question: Question, price: Price, given: ExactGiven) -> tuple[
         from dataclasses import replace
 
         question = replace(question, requests=(*question.requests, ALL_ROWS))
-    return question, ExactTreatment(
+    return question, ExactAssignment(
         noise=(), price=price, delta=Fraction(price.delta), answer=answer, given=given,
         reason=f"exact, given the rows: epsilon = {answer.epsilon_pair:.3g} {PAIR_IS}",
     )  # fmt: skip
@@ -258,7 +258,7 @@ def _answer(question: Question, given: ExactGiven, delta: Fraction) -> ExactAnsw
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TruncatedTreatment(ExactTreatment):
+class TruncatedAssignment(ExactAssignment):
     """No noise: counts from the threshold on, and 0 for all others."""
 
     @property
@@ -292,12 +292,12 @@ class TruncatedTreatment(ExactTreatment):
         self, question: Question, noisy: NoisyParts, confidence: Fraction, *, coordinates: int = 1
     ) -> Estimate:
         """A 0 stands for every count below the threshold; the others are exact."""
-        value = np.asarray(ExactTreatment.read(self, question, noisy, confidence).value)
+        value = np.asarray(ExactAssignment.read(self, question, noisy, confidence).value)
         return Estimate(value=value, low=value, high=np.where(value > 0, value, self.threshold - 1.0))
 
     def describe(self) -> dict[str, Any]:
         """The threshold beside the assumption."""
-        told = ExactTreatment.describe(self)
+        told = ExactAssignment.describe(self)
         return {**told, "exact": {**told["exact"], "threshold": self.threshold}}
 
     @property
@@ -315,7 +315,7 @@ class TruncatedTreatment(ExactTreatment):
         return None, float(self.threshold - 1), "counts below the threshold are published as 0"
 
 
-def treat_truncated(question: Question, price: Price, given: SampledGiven) -> tuple[Question, Treatment]:
+def assign_truncated(question: Question, price: Price, given: SampledGiven) -> tuple[Question, Assignment]:
     """The truncated counts of fixed cells, with the smallest threshold for this price."""
     unit, fixed = question.unit, given.sampling == "fixed"
     relation = Neighbours.REPLACE_ONE if fixed else Neighbours.ADD_OR_REMOVE
@@ -350,14 +350,14 @@ def treat_truncated(question: Question, price: Price, given: SampledGiven) -> tu
         epsilon=_below(price.epsilon),
         delta=_below(price.delta),
     )
-    return question, TruncatedTreatment(
+    return question, TruncatedAssignment(
         noise=(), price=price, delta=Fraction(price.delta), answer=answer, given=given,
         reason=f"exact from {answer.threshold} on, given the sample; smaller counts are 0",
     )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DiscardingTreatment(TruncatedTreatment):
+class DiscardingAssignment(TruncatedAssignment):
     """A few rows are discarded at random; of the others, counts from the threshold on, and 0 for all others.
 
     The theorem compares with the same without the row, at (epsilon, delta); between two values of a row, which is what
@@ -409,12 +409,12 @@ class DiscardingTreatment(TruncatedTreatment):
         self, question: Question, noisy: NoisyParts, confidence: Fraction, *, coordinates: int = 1
     ) -> Estimate:
         """The true count is what was kept, and up to all that may have been discarded more."""
-        told = TruncatedTreatment.read(self, question, noisy, confidence)
+        told = TruncatedAssignment.read(self, question, noisy, confidence)
         return Estimate(value=told.value, low=told.low, high=np.asarray(told.high) + self.size.discards)
 
     def describe(self) -> dict[str, Any]:
         """How many rows may be discarded, and what is claimed between two values."""
-        told = TruncatedTreatment.describe(self)
+        told = TruncatedAssignment.describe(self)
         more = {"epsilon_pair": self.epsilon, "delta_pair": up(self.delta), "discards": self.size.discards}
         return {**told, "exact": {**told["exact"], **more, "size_epsilon": self.size.size_epsilon}}
 
@@ -434,7 +434,7 @@ class DiscardingTreatment(TruncatedTreatment):
         return None, most, "a few rows are discarded, and counts below the threshold are published as 0"
 
 
-def _discarding(question: Question, price: Price, given: SampledGiven) -> tuple[Question, Treatment]:
+def _discarding(question: Question, price: Price, given: SampledGiven) -> tuple[Question, Assignment]:
     """A sample of fixed size: half of the price's epsilon against the same without the row."""
     assert price.epsilon is not None
     assert price.delta is not None
@@ -453,7 +453,7 @@ def _discarding(question: Question, price: Price, given: SampledGiven) -> tuple[
     )
     if ALL_ROWS not in question.requests:
         question = replace(question, requests=(*question.requests, ALL_ROWS))
-    return question, DiscardingTreatment(
+    return question, DiscardingAssignment(
         noise=(), price=price, delta=paid, answer=answer, given=given, size=size,
         reason=f"up to {size.discards} rows discarded, then exact from {answer.threshold} on; smaller counts are 0",
     )  # fmt: skip

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from tacit.curator.assignments import Assignment, NoisyParts
 from tacit.curator.random_counts import gamma_of
-from tacit.curator.treatments import NoisyParts, Treatment
 from tacit.errors import NoLaw
 from tacit.guarantees import Approximate, Concentrated, GaussianDP, Neighbours, Rows
 from tacit.mechanisms.spreads import normal_quantile
@@ -68,7 +68,7 @@ class Expected:
 
 def expected(
     question: Question,
-    treatment: Treatment,
+    assignment: Assignment,
     *,
     confidence: Fraction,
     rows: int | None,
@@ -79,8 +79,8 @@ def expected(
     Where rows are declared to be draws from a population, also what sampling alone adds, in the worst case of a value
     in its range (theorem `risk-decomposition`: the two errors add up).
     """
-    found = _expected(question, treatment, confidence=confidence, rows=rows)
-    found = _with_floor(found, question, treatment, rows)
+    found = _expected(question, assignment, confidence=confidence, rows=rows)
+    found = _with_floor(found, question, assignment, rows)
     if not sampling or rows is None or not isinstance(question.form, Share | Average):
         return found
     worst = question.form.width / 2 / math.sqrt(rows)
@@ -95,7 +95,7 @@ def expected(
 NO_BOUND = "no lower bound is known for this statistic"
 
 
-def _with_floor(found: Expected, question: Question, treatment: Treatment, rows: int | None) -> Expected:
+def _with_floor(found: Expected, question: Question, assignment: Assignment, rows: int | None) -> Expected:
     """The largest valid lower bound of the worst expected error, from public numbers alone (tacit.risk).
 
     A mean or a proportion over a public number of rows has that of its sum, divided by the number.
@@ -110,9 +110,9 @@ def _with_floor(found: Expected, question: Question, treatment: Treatment, rows:
         reason = NO_BOUND
     elif not found.mean:
         reason = "it is exact"
-    elif gamma_of(treatment):
+    elif gamma_of(assignment):
         reason = "the bounds are for differential privacy; random differential privacy may go below them"
-    elif (promise := _promise(treatment)) is None:
+    elif (promise := _promise(assignment)) is None:
         reason = "no lower bound is known for a promise of this kind"
     elif size > 1:
         reason = "no lower bound is known for groups of units"
@@ -151,12 +151,12 @@ def _with_floor(found: Expected, question: Question, treatment: Treatment, rows:
     return replace(found, floor=price.lower_bound, floor_reason=price.reason or from_n)
 
 
-def _promise(treatment: Treatment) -> dict[str, Any] | None:
-    """What a rival would have to promise as well: the treatment's own bound. A larger number makes a smaller floor."""
-    pure = treatment.pure()
+def _promise(assignment: Assignment) -> dict[str, Any] | None:
+    """What a rival would have to promise as well: the assignment's own bound. A larger number makes a smaller floor."""
+    pure = assignment.pure()
     if pure is not None:
         return {"epsilon": pure or 1}
-    bound = treatment.bound
+    bound = assignment.bound
     if isinstance(bound, Approximate) and bound.epsilon > 0:
         return {"epsilon": Fraction(bound.epsilon), "delta": Fraction(bound.delta)}
     if isinstance(bound, GaussianDP) and bound.mu > 0:
@@ -169,24 +169,24 @@ def _shown(value: float | None) -> str:
 
 
 def _expected(
-    question: Question, treatment: Treatment, *, confidence: Fraction, rows: int | None
+    question: Question, assignment: Assignment, *, confidence: Fraction, rows: int | None
 ) -> Expected:
     level = float(confidence)
-    own = treatment.own_error(question, confidence, rows)
+    own = assignment.own_error(question, confidence, rows)
     if own is not None:
         mean, within, about = own
         return Expected(mean=mean, within=within, confidence=level, about=about)
-    if not treatment.noise:
+    if not assignment.noise:
         return Expected(mean=0.0, within=0.0, confidence=level, about="each cell: it is exact")
     if question.form is None or isinstance(question.form, Linear):
-        return _of_cells(question, treatment, confidence)
+        return _of_cells(question, assignment, confidence)
     if rows is None:
         said = "depends on the number of rows of a cell: give rows= for a guess"
         return Expected(mean=None, within=None, confidence=level, about=said)
     parts = _typical(question, question.form, rows)
     # Given random data, the error of cells that have noise.
-    reading = Treatment.read if gamma_of(treatment) else type(treatment).read
-    found = reading(treatment, question, NoisyParts(parts=parts), confidence)
+    reading = Assignment.read if gamma_of(assignment) else type(assignment).read
+    found = reading(assignment, question, NoisyParts(parts=parts), confidence)
     half = float(np.max(found.high - found.low)) / 2
     if not math.isfinite(half):
         said = f"at {rows:,} rows the noise hides the divisor: there would be no interval"
@@ -194,7 +194,7 @@ def _expected(
     about = f"a cell with {rows:,} rows whose values lie in the middle of their range"
     if isinstance(question.form, Average):
         # The number of rows is public and has no noise: the error is that of the sum, divided by it.
-        mean = treatment.mean_errors()[question.form.part] * float(question.form.spacing) / rows
+        mean = assignment.mean_errors()[question.form.part] * float(question.form.spacing) / rows
         return Expected(mean=mean, within=half, confidence=level, about=f"{rows:,} rows, a public number")
     if hidden_rows(question):
         about = f"{about}; {PUBLIC_ROWS}"
@@ -220,14 +220,14 @@ def hidden_rows(question: Question) -> bool:
     )
 
 
-def _of_cells(question: Question, treatment: Treatment, confidence: Fraction) -> Expected:
+def _of_cells(question: Question, assignment: Assignment, confidence: Fraction) -> Expected:
     """The noise itself: means over the cells of a table, and over the tables."""
     spacing = 1.0 if question.form is None else float(question.parts[0].spacing)
-    halves = list(treatment.half_widths(confidence).values())
+    halves = list(assignment.half_widths(confidence).values())
     alike = len({float(x) for h in halves for x in (h.min(), h.max())}) == 1
     largest = max(float(h.max()) for h in halves) * spacing
     return Expected(
-        mean=treatment.mean_error * spacing,
+        mean=assignment.mean_error * spacing,
         within=float(np.mean([h.mean() for h in halves])) * spacing,
         confidence=float(confidence),
         about="each cell" if alike else f"a cell, on average; the largest ± {largest:.3g}",

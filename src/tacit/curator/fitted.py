@@ -14,10 +14,10 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from tacit.curator.assignments import Applied, Assignment, NoisyParts, mu_squared_within, pure_within
 from tacit.curator.intervals import Estimate
 from tacit.curator.prices import Price
 from tacit.curator.random_counts import OnRandomData
-from tacit.curator.treatments import Applied, NoisyParts, Treatment, mu_squared_within, pure_within
 from tacit.errors import TacitError
 from tacit.exact.arrays import Floats
 from tacit.exact.balls import ball, lower
@@ -41,7 +41,7 @@ from tacit.statistics.consistency import nearest_histogram
 from tacit.statistics.invariants import valid_counts
 
 
-def fitted(question: Question, price: Price) -> Iterator[tuple[str, Treatment]]:
+def fitted(question: Question, price: Price) -> Iterator[tuple[str, Assignment]]:
     """Every mechanism for all tables of the question at once that keeps to the price, by name."""
     noisy = [p for p in question.parts if not p.exact and not question.sensitivities[p.name].none]
     epsilon = pure_within(price)
@@ -51,7 +51,7 @@ def fitted(question: Question, price: Price) -> Iterator[tuple[str, Treatment]]:
     for name, mechanism in _mechanisms(question, price, epsilon, names, sizes):
         pure = mechanism.exact_epsilon is not None
         delta = Fraction(0) if pure else price.spent_delta
-        yield name, Treatment(noise=(Applied(names, mechanism),), price=price, reason="", delta=delta)
+        yield name, Assignment(noise=(Applied(names, mechanism),), price=price, reason="", delta=delta)
 
 
 def _mechanisms(
@@ -272,15 +272,15 @@ def _fits_agreement(
 # noise, cut at zero: the true counts are valid, so nothing is lost.
 
 
-def finish(question: Question, treatment: Treatment, noisy: NoisyParts, estimate: Estimate) -> Estimate:
+def finish(question: Question, assignment: Assignment, noisy: NoisyParts, estimate: Estimate) -> Estimate:
     """Counts of rows and people: whole, not negative; the tables of a release agree with each other."""
     if not question.statistic.agrees:
         return estimate  # means, shares and quantiles already keep to their declared range and order
-    if isinstance(treatment, OnRandomData):
-        return treatment.finish(question, noisy, estimate)
+    if isinstance(assignment, OnRandomData):
+        return assignment.finish(question, noisy, estimate)
     low, high = np.maximum(estimate.low, 0.0), np.maximum(estimate.high, 0.0)
     alone = question.statistic.layout == "cells" and not question.details.get("public")
-    value = None if alone else _family(question, treatment, noisy)
+    value = None if alone else _family(question, assignment, noisy)
     if value is None:
         value = nearest_histogram(estimate.value).astype(np.float64)
     value = value.reshape(np.shape(estimate.value))
@@ -289,9 +289,9 @@ def finish(question: Question, treatment: Treatment, noisy: NoisyParts, estimate
     )
 
 
-def _family(question: Question, treatment: Treatment, noisy: NoisyParts) -> Floats | None:
+def _family(question: Question, assignment: Assignment, noisy: NoisyParts) -> Floats | None:
     """The tables as one family; None where there are too many columns or cells for it."""
-    spread = treatment.variances()
+    spread = assignment.variances()
     try:
         found = valid_counts(question, noisy.parts, {p.name: spread.get(p.name, 0.0) for p in question.parts})
     except TacitError:

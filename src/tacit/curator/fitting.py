@@ -70,7 +70,7 @@ def least_squares(release: Release, *, confidence: float = 0.95) -> Coefficients
         )  # fmt: skip
     level = confidence_level(confidence)
     size = len(statistic.columns) + 2
-    half = release.planned.treatment.half_widths(level, coordinates=len(statistic.pairs)).get("moments", 0.0)
+    half = release.planned.assignment.half_widths(level, coordinates=len(statistic.pairs)).get("moments", 0.0)
     given = reals(release.noisy.parts["moments"]) / LEVELS**2
     wide = np.broadcast_to(np.asarray(half, dtype=np.float64), given.shape) / LEVELS**2
     noisy, reach = np.zeros((size, size)), np.zeros((size, size))

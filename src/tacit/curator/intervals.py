@@ -179,7 +179,7 @@ def _half(mechanism: PartNoise | None, level: Fraction, coordinates: int = 1) ->
 def margin_of(noises: Sequence[PartNoise | None]) -> Pivot:
     """At least 0 where |sum w_i X_i| = |value| is within its quantile; continuous, for a search.
 
-    The noises of one treatment are of one kind, which knows the law of their sums.
+    The noises of one assignment are of one kind, which knows the law of their sums.
     """
     held = [(i, n) for i, n in enumerate(noises) if isinstance(n, CellNoise)]
     if not held:

@@ -20,18 +20,29 @@ from typing import Any, cast
 from tacit.accounting import events
 from tacit.accounting.codec import to_record
 from tacit.accounting.events import Event
-from tacit.curator import treatments as sampling
-from tacit.curator.accuracy import treat_accuracy
+from tacit.curator import assignments as sampling
+from tacit.curator.accuracy import assign_accuracy
+from tacit.curator.assignments import (
+    Applied,
+    Assignment,
+    assign,
+    cells_of,
+    compared,
+    groups_of,
+    laplace,
+    law_of,
+    pure_within,
+)
 from tacit.curator.charging import Charged, Shared, charge, must_cover
-from tacit.curator.exact_answers import ExactTreatment, priors_of, treat_exactly
+from tacit.curator.exact_answers import ExactAssignment, assign_exactly, priors_of
 from tacit.curator.expected_error import Expected, expected
 from tacit.curator.fitted import fitted
+from tacit.curator.functions.assignment import assign_function
 from tacit.curator.functions.fits import PureDensity
-from tacit.curator.functions.treatment import treat_function
-from tacit.curator.functions.trees import treat_tree
+from tacit.curator.functions.trees import assign_tree
 from tacit.curator.prices import Price
-from tacit.curator.quantile_choice import first_ranks, treat_quantiles
-from tacit.curator.random_counts import condition_of, declared_by, fits, gamma_of, treat_on_random_data
+from tacit.curator.quantile_choice import assign_quantiles, first_ranks
+from tacit.curator.random_counts import assign_on_random_data, condition_of, declared_by, fits, gamma_of
 from tacit.curator.request import (
     ALWAYS,
     Assumed,
@@ -47,19 +58,8 @@ from tacit.curator.request import (
     request_digest,
     shares_of,
 )
-from tacit.curator.selected import treat_clamping_bounds, treat_keys, treat_sparse
-from tacit.curator.synthesised import treat_synthesis
-from tacit.curator.treatments import (
-    Applied,
-    Treatment,
-    cells_of,
-    compared,
-    groups_of,
-    laplace,
-    law_of,
-    pure_within,
-    treat,
-)
+from tacit.curator.selected import assign_clamping_bounds, assign_keys, assign_sparse
+from tacit.curator.synthesised import assign_synthesis
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
 from tacit.exact.checks import flag
 from tacit.exact.rounding import down, up
@@ -88,9 +88,9 @@ from tacit.statistics.forms import Average, Linear
 # candidate must be better than those before it by one part in a thousand, so that ties and the floats of another
 # machine decide nothing (docs/decisions/0015-the-curator-runs-mechanisms.md).
 
-FITTING: dict[str, Callable[[Question, Price], Treatment]] = {
-    "clamping bounds": treat_clamping_bounds, "thresholds": treat_sparse, "synthesis": treat_synthesis,
-    "tree": treat_tree,
+FITTING: dict[str, Callable[[Question, Price], Assignment]] = {
+    "clamping bounds": assign_clamping_bounds, "thresholds": assign_sparse, "synthesis": assign_synthesis,
+    "tree": assign_tree,
 }  # fmt: skip
 """Mechanisms for statistics that are no sums of noisy numbers."""
 BETTER = 0.999
@@ -108,33 +108,33 @@ def choose(
     budget: Bound | None = None,
     rows: int | None = None,
     earlier: bool = False,
-) -> Treatment:
-    """The treatment of a question at this price; `budget` says what is cheap, `rows` is a public number of rows.
+) -> Assignment:
+    """The assignment of a question at this price; `budget` says what is cheap, `rows` is a public number of rows.
 
     With `earlier` it is what 0.1.0 chose, for its records.
     """
     if question.statistic.fits == "ranks":
-        return first_ranks(question, price) if earlier else treat_quantiles(question, price, rows)
+        return first_ranks(question, price) if earlier else assign_quantiles(question, price, rows)
     if question.statistic.fits == "function":
-        return treat_function(question, price, earlier=earlier)
+        return assign_function(question, price, earlier=earlier)
     of_its_own = FITTING.get(question.statistic.fits)
     if of_its_own is None and not question.known_keys:
-        of_its_own = treat_keys
+        of_its_own = assign_keys
     if of_its_own is not None:
         return of_its_own(question, price)
     if price.kind == "accuracy":
-        return treat_accuracy(question, price, budget=budget, others=lambda p: dict(candidates(question, p)))
-    direct = treat(question, price)
+        return assign_accuracy(question, price, budget=budget, others=lambda p: dict(candidates(question, p)))
+    direct = assign(question, price)
     return _best(direct, dict(candidates(question, price))) if direct.noise else direct
 
 
-def candidates(question: Question, price: Price) -> Iterator[tuple[str, Treatment]]:
+def candidates(question: Question, price: Price) -> Iterator[tuple[str, Assignment]]:
     """Mechanisms for all parts at once, and for one number alone, beside independent noise on every number."""
     yield from fitted(question, price)
     yield from _single(question, price)
 
 
-def _single(question: Question, price: Price) -> Iterator[tuple[str, Treatment]]:
+def _single(question: Question, price: Price) -> Iterator[tuple[str, Assignment]]:
     """Staircase noise, where it errs clearly less than Laplace noise: for one number, many steps and a large epsilon.
 
     Its event is its epsilon and no more, so that a little less error would be bought with worse composition.
@@ -147,23 +147,23 @@ def _single(question: Question, price: Price) -> Iterator[tuple[str, Treatment]]
         return
     stairs = Staircase(epsilon=epsilon, sensitivity=L1(l1))
     if stairs.expected_error() < CLEARLY * laplace(groups[0], epsilon).mechanism.mean_errors(1)[0]:
-        yield "staircase noise", Treatment(noise=(Applied(parts, stairs),), price=price, reason="")
+        yield "staircase noise", Assignment(noise=(Applied(parts, stairs),), price=price, reason="")
 
 
-def _best(direct: Treatment, others: dict[str, Treatment]) -> Treatment:
+def _best(direct: Assignment, others: dict[str, Assignment]) -> Assignment:
     """The best of all; independent noise stands first, and keeps its own reason where nothing beats it."""
     name, best = law_of(direct), direct
     errors = {name: direct.mean_error} | {n: t.mean_error for n, t in others.items()}
-    for other, treatment in others.items():
+    for other, assignment in others.items():
         if errors[other] < BETTER * errors[name]:
-            name, best = other, treatment
+            name, best = other, assignment
     if best is direct:
         return direct
     return replace(best, reason=compared(name, errors), candidates=errors)
 
 
 def needs_delta(question: Question) -> bool:
-    """Does its treatment at an (epsilon, delta) price spend a delta of its own?"""
+    """Does its assignment at an (epsilon, delta) price spend a delta of its own?"""
     return not question.known_keys or question.statistic.fits in ("thresholds", "synthesis")
 
 
@@ -315,13 +315,13 @@ def _approximate(
 
 PLAIN = "differentially private: it takes nothing from random data"
 
-Wanted = tuple[Question, Price, Treatment]
+Wanted = tuple[Question, Price, Assignment]
 
 
 def on_random_data(
     asks: Sequence[Query], wanted: Sequence[Wanted], given: Given | None, *, unit: Unit, budget: Bound
-) -> list[tuple[Question, Treatment]]:
-    """Question and treatment of each ask: the plain one, or one with exact small cells."""
+) -> list[tuple[Question, Assignment]]:
+    """Question and assignment of each ask: the plain one, or one with exact small cells."""
     found = [(question, plain) for question, _, plain in wanted]
     own = {i: a.given.within(given) for i, a in enumerate(asks) if a.given is not None and a.given.gamma}
     # The plan was fixed before, or not: what one release declares, all rest on, and their certificates say so.
@@ -334,13 +334,13 @@ def on_random_data(
     for i in own:
         _refuse(wanted[i][0])
 
-    def treated(i: int, words: Given) -> tuple[Question, Treatment]:
+    def assigned(i: int, words: Given) -> tuple[Question, Assignment]:
         question, price, plain = wanted[i]
         words = replace(words, fixed_before=before)
-        return treat_on_random_data(question, price, words, plain, budget=budget)
+        return assign_on_random_data(question, price, words, plain, budget=budget)
 
     for i, words in own.items():
-        found[i] = treated(i, words)
+        found[i] = assigned(i, words)
     if given is None or not given.gamma:
         return found
     for i, a in enumerate(asks):
@@ -353,7 +353,7 @@ def on_random_data(
     while sharing:
         shares = shares_of(given, [asks[i].weight for i in sharing])
         for i, share in zip(sharing, shares, strict=True):
-            found[i] = treated(i, share)
+            found[i] = assigned(i, share)
         kept = [i for i in sharing if gamma_of(found[i][1])]
         if kept == sharing:
             break
@@ -390,10 +390,10 @@ class Planned:
 
     ask: Query
     question: Question
-    treatment: Treatment
+    assignment: Assignment
     guarantee: Guarantee
     expected: Expected
-    plain: Treatment | None = None
+    plain: Assignment | None = None
     """What differential privacy would get, beside a release that is private on random data only."""
 
     @property
@@ -430,7 +430,7 @@ class Plan:
     @property
     def event(self) -> Event:
         """All that will be run, as one event."""
-        found = [e for r in self.releases for e in r.treatment.events]
+        found = [e for r in self.releases for e in r.assignment.events]
         if not found:
             return events.ApproximateEvent(epsilon=0.0, delta=0.0)
         return found[0] if len(found) == 1 else events.ComposedEvent(events=tuple(found))
@@ -468,12 +468,12 @@ class Plan:
     @property
     def gamma(self) -> Fraction:
         """The share of the data on which the charge may fail, exactly: the sum over the releases."""
-        return sum((gamma_of(r.treatment) for r in self.releases), Fraction(0))
+        return sum((gamma_of(r.assignment) for r in self.releases), Fraction(0))
 
     @property
     def priors(self) -> Priors | None:
         """The priors under which the charge holds, for an exact answer, which is alone in its plan."""
-        return priors_of(self.releases[0].treatment)
+        return priors_of(self.releases[0].assignment)
 
     @property
     def exact(self) -> dict[str, Fraction]:
@@ -542,22 +542,22 @@ def make_plan(
     asks = _named(asks)
     questions = _questions(asks, schema, unit)
     prices = divided(asks, questions, total, earlier=earlier)
-    treatments: list[Treatment] = []
-    chosen: dict[tuple[int, Price, int | None], Treatment] = {}
+    assignments: list[Assignment] = []
+    chosen: dict[tuple[int, Price, int | None], Assignment] = {}
     for a, question, price in zip(asks, questions, prices, strict=True):
         if a.sampling:
             sampling.check(question, unit)
         place = (id(question), price, a.rows)
         if place not in chosen:
             chosen[place] = choose(question, price, budget=budget, rows=a.rows, earlier=earlier)
-        treatments.append(chosen[place])
-    wanted = [*zip(questions, prices, treatments, strict=True)]
-    treated = _exactly(asks, questions, prices, given) or on_random_data(
+        assignments.append(chosen[place])
+    wanted = [*zip(questions, prices, assignments, strict=True)]
+    assigned = _exactly(asks, questions, prices, given) or on_random_data(
         asks, wanted, given, unit=unit, budget=budget
     )
     releases = [
-        _planned(a, question, treatment, plain, unit)
-        for a, plain, (question, treatment) in zip(asks, treatments, treated, strict=True)
+        _planned(a, question, assignment, plain, unit)
+        for a, plain, (question, assignment) in zip(asks, assignments, assigned, strict=True)
     ]
     charged = _charged(releases, budget, unit, total)
     words: Any = {
@@ -574,19 +574,19 @@ def make_plan(
 
 
 def chosen(
-    plan: Plan, treatments: Sequence[tuple[Treatment, Treatment | None]], *, charged: Charged, digest: str
+    plan: Plan, assignments: Sequence[tuple[Assignment, Assignment | None]], *, charged: Charged, digest: str
 ) -> Plan:
-    """The same request with the treatments and the charge that a record has: what was chosen then."""
+    """The same request with the assignments and the charge that a record has: what was chosen then."""
     releases = [
-        _planned(r.ask, r.question, treatment, plain or treatment, plan.unit)
-        for r, (treatment, plain) in zip(plan.releases, treatments, strict=True)
+        _planned(r.ask, r.question, assignment, plain or assignment, plan.unit)
+        for r, (assignment, plain) in zip(plan.releases, assignments, strict=True)
     ]
     return replace(plan, releases=tuple(releases), charged=charged, digest=digest)
 
 
 def _exactly(
     asks: Sequence[Query], questions: Sequence[Question], prices: Sequence[Price], given: Given | None
-) -> list[tuple[Question, Treatment]] | None:
+) -> list[tuple[Question, Assignment]] | None:
     """The one exact answer of a plan; None where none is asked for. Beside it nothing may be published."""
     words = [a.given if a.given is not None else given for a in asks]
     exact = [w for w in words if isinstance(w, ExactGiven)]
@@ -599,26 +599,26 @@ def _exactly(
             counterexample="the exact count of all rows, and the exact count of all rows but one",
             hint="an exact answer is a plan by itself, as it is",
         )
-    return [treat_exactly(questions[0], prices[0], exact[0])]
+    return [assign_exactly(questions[0], prices[0], exact[0])]
 
 
-def _planned(a: Query, question: Question, treatment: Treatment, plain: Treatment, unit: Unit) -> Planned:
-    def error_of(one: Treatment) -> Expected:
+def _planned(a: Query, question: Question, assignment: Assignment, plain: Assignment, unit: Unit) -> Planned:
+    def error_of(one: Assignment) -> Expected:
         return expected(question, one, confidence=a.confidence, rows=a.rows, sampling=a.sampling)
 
-    error = error_of(treatment)
-    if gamma_of(treatment):
+    error = error_of(assignment)
+    if gamma_of(assignment):
         error = error.beside(error_of(plain))
-    must_cover(treatment.bound, treatment.events, neighbours=unit.neighbours, of=f"the bound of {a.name!r}")
+    must_cover(assignment.bound, assignment.events, neighbours=unit.neighbours, of=f"the bound of {a.name!r}")
     made = Guarantee(
-        bound=treatment.bound,
+        bound=assignment.bound,
         unit=unit,
-        condition=priors_of(treatment) or condition_of(treatment),
-        declared=treatment.declared if isinstance(treatment, ExactTreatment) else declared_by(treatment),
+        condition=priors_of(assignment) or condition_of(assignment),
+        declared=assignment.declared if isinstance(assignment, ExactAssignment) else declared_by(assignment),
     )
     return Planned(
-        ask=a, question=question, treatment=treatment, guarantee=_promise(a, made), expected=error,
-        plain=plain if gamma_of(treatment) else None,
+        ask=a, question=question, assignment=assignment, guarantee=_promise(a, made), expected=error,
+        plain=plain if gamma_of(assignment) else None,
     )  # fmt: skip
 
 
@@ -681,7 +681,7 @@ def _charged(releases: Sequence[Planned], budget: Bound, unit: Unit, total: Pric
     if total is not None and total.delta is not None:
         members = [i for i, r in enumerate(releases) if r.ask.price is None]
         shared = Shared(members=members, epsilon=total.epsilon, delta=total.delta)
-    return charge([r.treatment for r in releases], budget, neighbours=unit.neighbours, shared=shared)
+    return charge([r.assignment for r in releases], budget, neighbours=unit.neighbours, shared=shared)
 
 
 MOST = 32

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from tacit.curator.assignments import Assignment, NoisyParts, compared, pure_within
 from tacit.curator.intervals import Estimate
 from tacit.curator.prices import CONFIDENCE, Price
-from tacit.curator.selected import Ranks, total_is_public, treat_ranks
-from tacit.curator.treatments import NoisyParts, Treatment, compared, pure_within
+from tacit.curator.selected import Ranks, assign_ranks, total_is_public
 from tacit.exact.arrays import AnyArray, Floats
 from tacit.mechanisms.base import Mechanism
 from tacit.mechanisms.cumulative import CumulativeTree
@@ -37,7 +37,7 @@ NAME = "selections by rank"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SelectedRanks(Treatment):
+class SelectedRanks(Assignment):
     """A bin for every quantile, and noisy counts around the chosen bins."""
 
     selection: RankSelection
@@ -153,21 +153,21 @@ def first_ranks(question: Question, price: Price) -> Ranks:
     """What 0.1.0 chose: cumulative counts over `resolution` ranges, or one a value."""
     statistic: Any = question.statistic
     levels = question.schema.measured(statistic.column).width + 1
-    return treat_ranks(question, price, min(statistic.resolution, levels))
+    return assign_ranks(question, price, min(statistic.resolution, levels))
 
 
-def treat_quantiles(question: Question, price: Price, rows: int | None = None) -> Treatment:
+def assign_quantiles(question: Question, price: Price, rows: int | None = None) -> Assignment:
     """Selections or cumulative counts, whichever has the smaller expected error of a rank at this price.
 
     `rows` is a public number of rows, for the resolution alone.
     """
     statistic: Any = question.statistic
     if price.kind == "accuracy":
-        return treat_ranks(question, price)
+        return assign_ranks(question, price)
     finest = int(question.details["bins"])
     automatic = statistic.resolution == RESOLUTION
     selected = _selections(question, price, finest, rows if automatic else None)
-    ranks = treat_ranks(question, price, _tree_bins(finest, price, rows) if automatic else None)
+    ranks = assign_ranks(question, price, _tree_bins(finest, price, rows) if automatic else None)
     errors: dict[str, float] = {NAME: selected.selection.expected_error(), **_mean_errors(ranks)}
     best = min(errors, key=lambda n: errors[n])
     if best != NAME:
@@ -175,9 +175,9 @@ def treat_quantiles(question: Question, price: Price, rows: int | None = None) -
     return _with(selected, errors)
 
 
-def _with(treatment: Any, errors: Mapping[str, float]) -> Treatment:
+def _with(assignment: Any, errors: Mapping[str, float]) -> Assignment:
     name = min(errors, key=lambda n: errors[n])
-    made: Treatment = replace(treatment, reason=compared(name, errors), candidates=dict(errors))
+    made: Assignment = replace(assignment, reason=compared(name, errors), candidates=dict(errors))
     return made
 
 

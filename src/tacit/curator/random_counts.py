@@ -21,11 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from tacit.curator.accuracy import treat_accuracy
+from tacit.curator.accuracy import assign_accuracy
+from tacit.curator.assignments import Assignment, NoisyParts, assign, cells_of, groups_of, law_of
 from tacit.curator.intervals import Estimate
 from tacit.curator.prices import Price
 from tacit.curator.request import Given
-from tacit.curator.treatments import NoisyParts, Treatment, cells_of, groups_of, law_of, treat
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray
 from tacit.guarantees import Always, Bound, Neighbours, RandomData
@@ -46,7 +46,7 @@ from tacit.statistics.forms import Average, Linear, Share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OnRandomData(Treatment):
+class OnRandomData(Assignment):
     """Independent noise on the cells that are not small; the small ones are published as they are."""
 
     given: Given
@@ -253,22 +253,22 @@ EXACT, COUNTED = "which are exact", "rows that decide"
 ALL_ROWS = Aggregation(aggregates=(CountRows(),))
 
 
-def gamma_of(treatment: Treatment) -> Fraction:
-    """The share of the data on which a treatment's bound may fail; 0 for differential privacy."""
-    return treatment.given.gamma if isinstance(treatment, OnRandomData) else Fraction(0)
+def gamma_of(assignment: Assignment) -> Fraction:
+    """The share of the data on which an assignment's bound may fail; 0 for differential privacy."""
+    return assignment.given.gamma if isinstance(assignment, OnRandomData) else Fraction(0)
 
 
-def condition_of(treatment: Treatment) -> Always | RandomData:
-    """Given what a treatment's bound holds."""
-    return treatment.given.condition if isinstance(treatment, OnRandomData) else Always()
+def condition_of(assignment: Assignment) -> Always | RandomData:
+    """Given what an assignment's bound holds."""
+    return assignment.given.condition if isinstance(assignment, OnRandomData) else Always()
 
 
-def declared_by(treatment: Treatment) -> tuple[str, ...]:
-    """What a treatment's bound rests on and nobody can check."""
-    if not isinstance(treatment, OnRandomData):
+def declared_by(assignment: Assignment) -> tuple[str, ...]:
+    """What an assignment's bound rests on and nobody can check."""
+    if not isinstance(assignment, OnRandomData):
         return ()
-    least = () if treatment.neighbours is Neighbours.REPLACE_ONE else (LEAST_ROWS,)
-    before = (FIXED_BEFORE,) if treatment.given.fixed_before else ()
+    least = () if assignment.neighbours is Neighbours.REPLACE_ONE else (LEAST_ROWS,)
+    before = (FIXED_BEFORE,) if assignment.given.fixed_before else ()
     return (INDEPENDENT_DRAWS, FIXED_MECHANISMS, *least, *before)
 
 
@@ -286,10 +286,10 @@ def complete(question: Question) -> bool:
     return alike and isinstance(question.form, Linear)
 
 
-def treat_on_random_data(
-    question: Question, price: Price, given: Given, plain: Treatment, *, budget: Bound | None = None
-) -> tuple[Question, Treatment]:
-    """Exact small cells where they are allowed; else the plain treatment, which says so and spends no gamma."""
+def assign_on_random_data(
+    question: Question, price: Price, given: Given, plain: Assignment, *, budget: Bound | None = None
+) -> tuple[Question, Assignment]:
+    """Exact small cells where they are allowed; else the plain assignment, which says so and spends no gamma."""
     if not replaced(question.unit) and given.rows is None:
         raise InvalidParameter(
             parameter="rows", value=None, must="be in given, where rows are added or removed",
@@ -298,9 +298,9 @@ def treat_on_random_data(
     if given.small_cells is None:
         given = replace(given, small_cells=not isinstance(question.form, Linear) or question.cells == 1)
     if price.kind == "accuracy":
-        base = treat_accuracy(question, price, budget=budget, others=lambda p: {})
+        base = assign_accuracy(question, price, budget=budget, others=lambda p: {})
     else:
-        base = treat(question, price)
+        base = assign(question, price)
     (applied,) = base.noise
     made = OnRandomData(
         noise=base.noise, price=base.price, delta=base.delta, candidates=base.candidates, given=given,

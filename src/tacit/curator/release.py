@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 import numpy as np
 
+from tacit.curator.assignments import NoisyParts, population
 from tacit.curator.cells import RULE, WORDS, csv_text, flags_of, key_columns
 from tacit.curator.certificate import CIPHER, certify, json_text, with_looks
 from tacit.curator.fitted import finish
-from tacit.curator.functions.treatment import FunctionTreatment, PublishedFunction
-from tacit.curator.functions.trees import PublishedTree, TreeTreatment
+from tacit.curator.functions.assignment import FunctionAssignment, PublishedFunction
+from tacit.curator.functions.trees import PublishedTree, TreeAssignment
 from tacit.curator.intervals import Estimate
 from tacit.curator.planning import Plan, Planned
 from tacit.curator.random_counts import OnRandomData
-from tacit.curator.synthesised import SynthesisTreatment, synthetic_record
-from tacit.curator.treatments import NoisyParts, population
+from tacit.curator.synthesised import SynthesisAssignment, synthetic_record
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.canonical import sha256
 from tacit.guarantees import Bound, Guarantee
@@ -180,24 +180,24 @@ class Release:
     @property
     def tree(self) -> PublishedTree:
         """The released decision tree: it carries no row, and may be evaluated anywhere, as often as anybody likes."""
-        treatment = self.planned.treatment
-        if not isinstance(treatment, TreeTreatment):
+        assignment = self.planned.assignment
+        if not isinstance(assignment, TreeAssignment):
             raise InvalidParameter(
                 parameter="release", value=self.planned.question.statistic.kind, must="be of a decision tree",
                 hint="tacit.curator.functions.decision_tree(...)",
             )  # fmt: skip
-        return treatment.function(self.planned.question, self.noisy, publishable=self.publishable)
+        return assignment.function(self.planned.question, self.noisy, publishable=self.publishable)
 
     @property
     def function(self) -> PublishedFunction:
         """The released function: it carries no row, and may be evaluated anywhere, as often as anybody likes."""
-        treatment = self.planned.treatment
-        if not isinstance(treatment, FunctionTreatment):
+        assignment = self.planned.assignment
+        if not isinstance(assignment, FunctionAssignment):
             raise InvalidParameter(
                 parameter="release", value=self.planned.question.statistic.kind, must="be of a function",
                 hint="tacit.density(...), tacit.classifier(...) or tacit.regression_function(...)",
             )  # fmt: skip
-        return treatment.function(self.planned.question, self.noisy, publishable=self.publishable)
+        return assignment.function(self.planned.question, self.noisy, publishable=self.publishable)
 
     @property
     def synthetic(self) -> Synthetic:
@@ -205,13 +205,13 @@ class Release:
         return self._synthetic(self.certificate["digest"])
 
     def _synthetic(self, certificate: str) -> Synthetic:
-        treatment = self.planned.treatment
-        if not isinstance(treatment, SynthesisTreatment):
+        assignment = self.planned.assignment
+        if not isinstance(assignment, SynthesisAssignment):
             raise InvalidParameter(
                 parameter="release", value=self.planned.question.statistic.kind, must="be of synthetic rows",
                 hint="tacit.synthesis.synthetic_table([...])",
             )  # fmt: skip
-        return treatment.synthetic(
+        return assignment.synthetic(
             self.planned.question, self.noisy, confidence=self.planned.ask.confidence, publishable=self.publishable,
             made_up=self.made_up, certificate=certificate,
         )  # fmt: skip
@@ -219,7 +219,7 @@ class Release:
     @property
     def rows_csv(self) -> str | None:
         """The synthetic rows as CSV text; None for other releases."""
-        if self.rows_text is not None or not isinstance(self.planned.treatment, SynthesisTreatment):
+        if self.rows_text is not None or not isinstance(self.planned.assignment, SynthesisAssignment):
             return self.rows_text
         return self._synthetic("").to_csv()
 
@@ -286,10 +286,10 @@ def ledger_part(ledger: str, recorded: bytes, made: dict[str, Any]) -> dict[str,
 
 
 def _function(planned: Planned, noisy: NoisyParts) -> dict[str, Any] | None:
-    treatment = planned.treatment
-    if not isinstance(treatment, FunctionTreatment | TreeTreatment):
+    assignment = planned.assignment
+    if not isinstance(assignment, FunctionAssignment | TreeAssignment):
         return None
-    return treatment.function(planned.question, noisy).record
+    return assignment.function(planned.question, noisy).record
 
 
 def read_release(
@@ -298,16 +298,16 @@ def read_release(
 ) -> Release:  # fmt: skip
     """One release of a recorded answer."""
     if planned.ask.sampling:
-        estimate = population(planned.question, planned.treatment, noisy, planned.ask.confidence)
+        estimate = population(planned.question, planned.assignment, noisy, planned.ask.confidence)
     else:
-        estimate = planned.treatment.read(planned.question, noisy, planned.ask.confidence)
-    treatment = planned.treatment
-    told = treatment.told(noisy) if isinstance(treatment, OnRandomData) else None
+        estimate = planned.assignment.read(planned.question, noisy, planned.ask.confidence)
+    assignment = planned.assignment
+    told = assignment.told(noisy) if isinstance(assignment, OnRandomData) else None
     if planned.ask.consistent or planned.ask.public is not None:
-        estimate = finish(planned.question, planned.treatment, noisy, estimate)
+        estimate = finish(planned.question, planned.assignment, noisy, estimate)
     synthetic = None
-    if isinstance(treatment, SynthesisTreatment):
-        rows = treatment.synthetic(planned.question, noisy, confidence=planned.ask.confidence)
+    if isinstance(assignment, SynthesisAssignment):
+        rows = assignment.synthetic(planned.question, noisy, confidence=planned.ask.confidence)
         synthetic = cache(partial(synthetic_record, rows))
     return Release(
         planned=planned, noisy=noisy, estimate=estimate, standing=(spent, remaining), replayed=replayed,

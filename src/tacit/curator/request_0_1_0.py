@@ -18,15 +18,15 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from tacit.curator.exact_answers import DiscardingTreatment, ExactTreatment, TruncatedTreatment
-from tacit.curator.functions.fits import DensityFit, MachineFit, PureDensityFit
+from tacit.curator.assignments import Assignment
+from tacit.curator.exact_answers import DiscardingAssignment, ExactAssignment, TruncatedAssignment
+from tacit.curator.functions.assignment import FunctionAssignment
+from tacit.curator.functions.fits import DensityFit, KernelModelFit, PureDensityFit
 from tacit.curator.functions.histogram_fit import HistogramDensityFit
-from tacit.curator.functions.treatment import FunctionTreatment
 from tacit.curator.prices import Price
 from tacit.curator.random_counts import OnRandomData, fits
 from tacit.curator.request import ExactGiven, Given, Query, SampledGiven
-from tacit.curator.selected import ClampingTreatment, Ranks, Selected, Sparse
-from tacit.curator.treatments import Treatment
+from tacit.curator.selected import ClampingAssignment, Ranks, Selected, Sparse
 from tacit.exact.canonical import canonical, canonical_table, sha256
 from tacit.exact.rounding import up
 from tacit.guarantees import Bound
@@ -66,7 +66,9 @@ def plan_of_0_1_0(plan: Plan) -> Plan:
     """The same request with the mechanisms that 0.1.0 chose for it."""
     changed = any(
         r.question.statistic.fits == "ranks"
-        or (isinstance(r.treatment, FunctionTreatment) and isinstance(r.treatment.fit, HistogramDensityFit))
+        or (
+            isinstance(r.assignment, FunctionAssignment) and isinstance(r.assignment.fit, HistogramDensityFit)
+        )
         for r in plan.releases
     )
     if plan.budget is None or not changed:
@@ -86,7 +88,7 @@ Told = Callable[["Plan", "Planned"], dict[str, Any]]
 
 
 def plan_text(plan: Plan, mechanism: Told | None = None) -> str:
-    """The canonical text of a plan, in the format of 0.1.0; `mechanism` tells of treatments that are not known here."""
+    """The canonical text of a plan, in the format of 0.1.0; `mechanism` describes assignments unknown here."""
     plan = plan_of_0_1_0(plan)
     total, told = plan.total, mechanism or mechanism_of
     parts = {
@@ -96,7 +98,7 @@ def plan_text(plan: Plan, mechanism: Told | None = None) -> str:
         **({"gamma": str(plan.gamma)} if plan.gamma else {}),
         **({"reading": plan.reading} if plan.reading else {}),
         "releases": [
-            {**_ask(r.ask), "price": _price(r.treatment.price), "mechanism": told(plan, r)}
+            {**_ask(r.ask), "price": _price(r.assignment.price), "mechanism": told(plan, r)}
             for r in plan.releases
         ],
     }
@@ -151,10 +153,10 @@ def _price(price: Price) -> dict[str, Any]:
 # --- mechanisms -------------------------------------------------------------------------------------------------
 def mechanism_of(plan: Plan, planned: Planned) -> dict[str, Any]:
     """What was said of the mechanism of a release: numbers from what was chosen, and words from here."""
-    treatment = planned.treatment
+    assignment = planned.assignment
     said: dict[str, Any] = {
-        "noise": _noise(treatment),
-        "chosen": reason_of(treatment, plan.budget),
+        "noise": _noise(assignment),
+        "chosen": reason_of(assignment, plan.budget),
         "numerical_delta": 0.0,
     }
     if (
@@ -164,24 +166,24 @@ def mechanism_of(plan: Plan, planned: Planned) -> dict[str, Any]:
         and not fits(planned.question)
     ):
         said["chosen"] += "; differentially private: it takes nothing from random data"
-    if isinstance(treatment, ExactTreatment):
-        said["exact"] = _exact(planned, treatment)
-    if isinstance(treatment, OnRandomData):
-        rule = "random-proportion" if treatment.cells == 1 else "random-histogram"
-        said["random_data"] = {**_given(treatment.given), "cells": treatment.cells, "rule": rule}
-    if isinstance(treatment, FunctionTreatment):
-        said["fit"] = fit_of(treatment.fit)
+    if isinstance(assignment, ExactAssignment):
+        said["exact"] = _exact(planned, assignment)
+    if isinstance(assignment, OnRandomData):
+        rule = "random-proportion" if assignment.cells == 1 else "random-histogram"
+        said["random_data"] = {**_given(assignment.given), "cells": assignment.cells, "rule": rule}
+    if isinstance(assignment, FunctionAssignment):
+        said["fit"] = fit_of(assignment.fit)
     return said
 
 
-def _noise(treatment: Treatment) -> list[dict[str, Any]]:
-    if isinstance(treatment, Sparse | Ranks):
-        return [law_of(treatment.mechanism)]
-    if isinstance(treatment, FunctionTreatment):
-        return [law_of(treatment.fit.mechanism)]
-    stated = [_stated(a.parts, a.mechanism) for a in treatment.noise]
-    if isinstance(treatment, Selected):
-        return [{"selection": _method(treatment.selection), **law_of(treatment.selection)}, *stated]
+def _noise(assignment: Assignment) -> list[dict[str, Any]]:
+    if isinstance(assignment, Sparse | Ranks):
+        return [law_of(assignment.mechanism)]
+    if isinstance(assignment, FunctionAssignment):
+        return [law_of(assignment.fit.mechanism)]
+    stated = [_stated(a.parts, a.mechanism) for a in assignment.noise]
+    if isinstance(assignment, Selected):
+        return [{"selection": _method(assignment.selection), **law_of(assignment.selection)}, *stated]
     return stated
 
 
@@ -334,7 +336,7 @@ def _scaled(m: Any) -> dict[str, Any]:
 def fit_of(fit: Any) -> dict[str, Any]:
     """What was said of a function that is fitted."""
     plan = fit.plan
-    if isinstance(fit, MachineFit):
+    if isinstance(fit, KernelModelFit):
         features = {"map": type(plan.features).__name__, "dimension": plan.features.dimension}
         return {
             "loss": plan.loss.name,
@@ -409,29 +411,29 @@ _COUNT = re.compile(r"(?<![A-Za-z0-9_.,])[0-9]+(?:,[0-9]{3})*(?:[.][0-9]+)?(?:e[
 _NUMBER = re.compile(r"(?<![A-Za-z0-9_.])-?[0-9]+(?:[.][0-9]+)?(?:e[-+]?[0-9]+)?")
 
 
-def _exact(planned: Planned, treatment: ExactTreatment) -> dict[str, Any]:
-    answer = treatment.answer
+def _exact(planned: Planned, assignment: ExactAssignment) -> dict[str, Any]:
+    answer = assignment.answer
     said: dict[str, Any] = {
         "epsilon": answer.epsilon,
         "epsilon_pair": answer.epsilon_pair,
         "delta": answer.delta,
         "theorem": answer.theorem,
-        "simulator": _simulator(treatment),
+        "simulator": _simulator(assignment),
         "unknown_rows": answer.unknown_rows,
-        "sentence": _sentence(planned, treatment),
-        **_given(treatment.given),
+        "sentence": _sentence(planned, assignment),
+        **_given(assignment.given),
     }
-    if isinstance(treatment, TruncatedTreatment):
-        said["threshold"] = treatment.threshold
-    if isinstance(treatment, DiscardingTreatment):
-        said |= {"epsilon_pair": treatment.epsilon, "delta_pair": up(treatment.delta)}
-        said |= {"discards": treatment.size.discards, "size_epsilon": treatment.size.size_epsilon}
+    if isinstance(assignment, TruncatedAssignment):
+        said["threshold"] = assignment.threshold
+    if isinstance(assignment, DiscardingAssignment):
+        said |= {"epsilon_pair": assignment.epsilon, "delta_pair": up(assignment.delta)}
+        said |= {"discards": assignment.size.discards, "size_epsilon": assignment.size.size_epsilon}
     return said
 
 
-def _sentence(planned: Planned, treatment: ExactTreatment) -> str:
-    if isinstance(treatment, DiscardingTreatment):
-        size = treatment.size
+def _sentence(planned: Planned, assignment: ExactAssignment) -> str:
+    if isinstance(assignment, DiscardingAssignment):
+        size = assignment.size
         believed = [
             f"the {size.rows} rows are independent draws of one law, whatever it is",
             "nobody knows any other row",
@@ -446,13 +448,15 @@ def _sentence(planned: Planned, treatment: ExactTreatment) -> str:
     else:
         wrong = "the numbers are exact, and this is not differential privacy"
         believed = (
-            _sampled(treatment) if isinstance(treatment, TruncatedTreatment) else _hidden(planned, treatment)
+            _sampled(assignment)
+            if isinstance(assignment, TruncatedAssignment)
+            else _hidden(planned, assignment)
         )
     return f"This is private provided that {'; and '.join(believed)}. If that is wrong, nothing is promised: {wrong}."
 
 
-def _sampled(treatment: TruncatedTreatment) -> list[str]:
-    given = treatment.given
+def _sampled(assignment: TruncatedAssignment) -> list[str]:
+    given = assignment.given
     assert isinstance(given, SampledGiven)
     drawn = (
         "the numbers of rows in the cells are independent Poisson numbers, with any means (Poisson sampling of a "
@@ -461,7 +465,7 @@ def _sampled(treatment: TruncatedTreatment) -> list[str]:
     if given.sampling == "binomial":
         drawn = (
             "the rows are a random sample of a population: every member is in it independently, with probability at "
-            f"most {float(treatment.answer.details['rate']):g}"
+            f"most {float(assignment.answer.details['rate']):g}"
         )
     known = "nobody knows of any other person whether they are in the sample"
     if given.known_rows:
@@ -469,21 +473,21 @@ def _sampled(treatment: TruncatedTreatment) -> list[str]:
     return [drawn, known, CELLS_FIXED, ALONE]
 
 
-def _hidden(planned: Planned, treatment: ExactTreatment) -> list[str]:
-    unknown = treatment.answer.unknown_rows
+def _hidden(planned: Planned, assignment: ExactAssignment) -> list[str]:
+    unknown = assignment.answer.unknown_rows
     knows = f"an adversary knows nothing of at least {unknown} rows but how they are drawn"
-    return [_drawn(planned, treatment), knows, ALONE]
+    return [_drawn(planned, assignment), knows, ALONE]
 
 
-def _drawn(planned: Planned, treatment: ExactTreatment) -> str:
-    details = treatment.answer.details
+def _drawn(planned: Planned, assignment: ExactAssignment) -> str:
+    details = assignment.answer.details
     if "probability" in details:
         a, b = details["probability"]
         chance = f"{a:g}" if a == b else f"its own, between {a:g} and {b:g}"
         return f"every row is counted independently of the others, with a probability of {chance}"
     statistic: Any = planned.ask.statistic
-    law = treatment.given.law(planned.question.schema.measured(statistic.column).spacing).reduced()
-    if treatment.given.assume == "known":
+    law = assignment.given.law(planned.question.schema.measured(statistic.column).spacing).reduced()
+    if assignment.given.assume == "known":
         ends = f"from {_digits(law.low)} to {_digits(law.high)}"
         return f"the rows are independent draws from {law.name}, recorded on the grid of {_digits(law.step)} {ends}"
     shapes = " or ".join(dict.fromkeys(_shape(s) for s in details["shapes"]))
@@ -518,14 +522,14 @@ def _shape(told: Mapping[str, Any]) -> str:
     return str(told["words"])
 
 
-def _simulator(treatment: ExactTreatment) -> str:
+def _simulator(assignment: ExactAssignment) -> str:
     """What stands in for the row; its numbers stand in today's sentence, in the same order."""
-    if isinstance(treatment, DiscardingTreatment):
+    if isinstance(assignment, DiscardingAssignment):
         return "the same, discarding included, without the row"
-    if isinstance(treatment, TruncatedTreatment):
+    if isinstance(assignment, TruncatedAssignment):
         return "the truncated histogram without the row"
-    found = _NUMBER.findall(treatment.answer.simulator)
-    if "probability" in treatment.answer.details:
+    found = _NUMBER.findall(assignment.answer.simulator)
+    if "probability" in assignment.answer.details:
         how = f"a bit that is 1 with probability {found[-1]}" if found else "a fair bit"
         return f"the count of the other rows, plus {how}"
     if len(found) == 1:
@@ -546,50 +550,50 @@ def _method(selection: Any) -> str:
 
 
 # --- why it was chosen ------------------------------------------------------------------------------------------
-def reason_of(treatment: Treatment, budget: Bound | None = None) -> str:
+def reason_of(assignment: Assignment, budget: Bound | None = None) -> str:
     """The sentence of 0.1.0 that says why this was chosen: made of what was compared, and not of today's sentence.
 
-    `budget` says in what errors were paid for. Of a treatment that 0.1.0 did not know it is today's.
+    `budget` says in what errors were paid for. Of an assignment that 0.1.0 did not know it is today's.
     """
-    if isinstance(treatment, DiscardingTreatment):
-        discards, threshold = treatment.size.discards, treatment.answer.threshold
+    if isinstance(assignment, DiscardingAssignment):
+        discards, threshold = assignment.size.discards, assignment.answer.threshold
         return f"up to {discards} rows discarded, then exact from {threshold} on; smaller counts are 0"
-    if isinstance(treatment, TruncatedTreatment):
-        return f"exact from {treatment.answer.threshold} on, given the sample; smaller counts are 0"
-    if isinstance(treatment, ExactTreatment):
-        pair = treatment.answer.epsilon_pair
+    if isinstance(assignment, TruncatedAssignment):
+        return f"exact from {assignment.answer.threshold} on, given the sample; smaller counts are 0"
+    if isinstance(assignment, ExactAssignment):
+        pair = assignment.answer.epsilon_pair
         return f"exact, given the rows: epsilon = {pair:.3g} between two values of a row"
-    if isinstance(treatment, FunctionTreatment):
-        return _of_function(treatment)
-    if isinstance(treatment, ClampingTreatment):
+    if isinstance(assignment, FunctionAssignment):
+        return _of_function(assignment)
+    if isinstance(assignment, ClampingAssignment):
         return "Laplace noise: bounds are read from pure noise"
-    if isinstance(treatment, Selected):
-        return _of_keys(treatment)
-    if isinstance(treatment, Sparse):
-        return _of_sparse(treatment)
-    if isinstance(treatment, OnRandomData):
-        small = "small cells" if treatment.given.small_cells else "empty cells"
-        said = f"given random data (random DP, gamma = {told_gamma(treatment.given.gamma)})"
-        return f"{_name(treatment.noise[0].mechanism)}, and {small} exact, {said}"
-    if isinstance(treatment, Ranks):
+    if isinstance(assignment, Selected):
+        return _of_keys(assignment)
+    if isinstance(assignment, Sparse):
+        return _of_sparse(assignment)
+    if isinstance(assignment, OnRandomData):
+        small = "small cells" if assignment.given.small_cells else "empty cells"
+        said = f"given random data (random DP, gamma = {told_gamma(assignment.given.gamma)})"
+        return f"{_name(assignment.noise[0].mechanism)}, and {small} exact, {said}"
+    if isinstance(assignment, Ranks):
         return (
-            _compared(_rank_name(treatment), treatment.candidates)
-            if treatment.candidates
-            else treatment.reason
+            _compared(_rank_name(assignment), assignment.candidates)
+            if assignment.candidates
+            else assignment.reason
         )
-    if type(treatment) is not Treatment:
-        return treatment.reason
-    return _of_noise(treatment, budget)
+    if type(assignment) is not Assignment:
+        return assignment.reason
+    return _of_noise(assignment, budget)
 
 
-def _of_noise(treatment: Treatment, budget: Bound | None) -> str:
-    if not treatment.noise:
+def _of_noise(assignment: Assignment, budget: Bound | None) -> str:
+    if not assignment.noise:
         return "no unit can change it: it is published as it is"
-    found, name = _named(treatment.candidates), _name(treatment.noise[0].mechanism)
-    if treatment.price.within is not None:
-        return _costs(name, found, budget) + _beside(treatment)
-    return (_compared(name, found) if name in found else treatment.reason.partition("; ")[0]) + _beside(
-        treatment
+    found, name = _named(assignment.candidates), _name(assignment.noise[0].mechanism)
+    if assignment.price.within is not None:
+        return _costs(name, found, budget) + _beside(assignment)
+    return (_compared(name, found) if name in found else assignment.reason.partition("; ")[0]) + _beside(
+        assignment
     )
 
 
@@ -604,9 +608,9 @@ def _costs(name: str, costs: Mapping[str, float], budget: Bound | None) -> str:
     return f"{name}: for this error it costs {what} {costs[name]:.3g}, {other} {costs[other]:.3g}"
 
 
-def _beside(treatment: Treatment) -> str:
+def _beside(assignment: Assignment) -> str:
     """Why nothing is exact given random data, where it was said; its numbers stand in today's sentence."""
-    found = _COUNT.findall(treatment.reason.partition("; ")[2])
+    found = _COUNT.findall(assignment.reason.partition("; ")[2])
     if len(found) < 3:
         return ""
     twice = "2k" if len(found) > 3 else "k"
@@ -616,8 +620,8 @@ def _beside(treatment: Treatment) -> str:
     )
 
 
-def _of_function(treatment: FunctionTreatment) -> str:
-    fit: Any = treatment.fit
+def _of_function(assignment: FunctionAssignment) -> str:
+    fit: Any = assignment.fit
     plan = fit.plan
     if isinstance(fit, PureDensityFit):
         return (
@@ -626,21 +630,21 @@ def _of_function(treatment: FunctionTreatment) -> str:
     return f"Gaussian noise on {fit.mechanism.dimension} numbers, which are the whole function"
 
 
-def _of_keys(treatment: Selected) -> str:
-    method = _method(treatment.selection)
-    if not treatment.noise:
+def _of_keys(assignment: Selected) -> str:
+    method = _method(assignment.selection)
+    if not assignment.noise:
         return f"{method}; the counts come with the names"
-    inner = _compared(_name(treatment.noise[0].mechanism), _named(treatment.candidates))
+    inner = _compared(_name(assignment.noise[0].mechanism), _named(assignment.candidates))
     return f"{method}, at half of epsilon; then {inner}"
 
 
-def _of_sparse(treatment: Sparse) -> str:
-    thresholds = {name: int(t) for name, t in treatment.candidates.items()}
-    if treatment.price.kind == "pure" and not thresholds:
+def _of_sparse(assignment: Sparse) -> str:
+    thresholds = {name: int(t) for name, t in assignment.candidates.items()}
+    if assignment.price.kind == "pure" and not thresholds:
         return "Laplace noise on every cell; published by an estimate of the risk, after the noise"
-    best = _sparse_name(treatment.mechanism)
+    best = _sparse_name(assignment.mechanism)
     if best not in thresholds:
-        return treatment.reason
+        return assignment.reason
     others = ", ".join(f"that of {name} {t}" for name, t in thresholds.items() if name != best)
     return f"{best}: at this price its threshold is {thresholds[best]}, {others}"
 
@@ -652,8 +656,8 @@ def _sparse_name(mechanism: Any) -> str:
     return f"{law} noise on every cell"
 
 
-def _rank_name(treatment: Ranks) -> str:
-    if isinstance(treatment.mechanism, CumulativeTree):
+def _rank_name(assignment: Ranks) -> str:
+    if isinstance(assignment.mechanism, CumulativeTree):
         return "Laplace noise on a tree of counts"
     return "Gaussian noise under the square root of the summation matrix"
 

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from tacit.curator.assignments import Assignment, NoisyParts, assign, compared, mu_squared_within, pure_within
 from tacit.curator.intervals import Estimate
 from tacit.curator.prices import CONFIDENCE, Price
-from tacit.curator.treatments import NoisyParts, Treatment, compared, mu_squared_within, pure_within, treat
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.mechanisms import SparseHistogram, StableHistogram
@@ -46,7 +46,7 @@ SHARE = Fraction(1, 2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selected(Treatment):
+class Selected(Assignment):
     """A selection of keys, and the noise of the values where these are not the supports themselves."""
 
     selection: PartitionSelection
@@ -90,7 +90,7 @@ class Selected(Treatment):
     ) -> Estimate:
         """Values and intervals of the named keys."""
         if self.noise:
-            return Treatment.read(self, question, noisy, confidence, coordinates=coordinates)
+            return Assignment.read(self, question, noisy, confidence, coordinates=coordinates)
         value = np.asarray(noisy.parts["count"]).astype(np.float64)
         low, high = selected_intervals(self.selection, noisy.parts["count"], float(1 - confidence) / 2)
         return Estimate(value=value, low=low, high=high)
@@ -150,7 +150,7 @@ def not_loud(price: Price) -> None:
         )  # fmt: skip
 
 
-def treat_keys(question: Question, price: Price) -> Selected:
+def assign_keys(question: Question, price: Price) -> Selected:
     """The selection, and the noise for the rest, at an (epsilon, delta) price."""
     if price.kind != "approximate" or price.epsilon is None or price.delta is None:
         raise InvalidParameter(
@@ -169,8 +169,8 @@ def treat_keys(question: Question, price: Price) -> Selected:
         reason = f"{chosen.method}; the counts come with the names"
         return Selected(noise=(), price=price, reason=reason, delta=price.delta, selection=chosen)
     rest = price.epsilon * (1 - SHARE)
-    inner = treat(question, Price(epsilon=rest))
-    shared = treat(question, Price(epsilon=rest, delta=price.delta / 2))
+    inner = assign(question, Price(epsilon=rest))
+    shared = assign(question, Price(epsilon=rest, delta=price.delta / 2))
     delta = price.delta
     if shared.pure() is None:
         inner, delta = shared, price.delta / 2
@@ -248,7 +248,7 @@ FALSE_SHARE = Fraction(1, 10)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sparse(Treatment):
+class Sparse(Assignment):
     """The mechanism, and how its cells are chosen afterwards."""
 
     mechanism: SparseHistogram | StableHistogram
@@ -310,7 +310,7 @@ class Sparse(Treatment):
         )
 
 
-def treat_sparse(question: Question, price: Price) -> Sparse:
+def assign_sparse(question: Question, price: Price) -> Sparse:
     """Laplace noise on all cells for a pure price; for a rho or with a delta whatever hides least.
 
     What hides least has the lowest threshold. Discrete Gaussian noise has a rho (theorem `discrete-gaussian`), and no
@@ -391,7 +391,7 @@ LEAST_BINS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ranks(Treatment):
+class Ranks(Assignment):
     """Cumulative counts with noise; `mechanism` says which, `shares` which quantiles are read."""
 
     mechanism: Cumulative
@@ -459,7 +459,7 @@ def total_is_public(question: Question) -> bool:
     )
 
 
-def treat_ranks(question: Question, price: Price, bins: int | None = None) -> Ranks:
+def assign_ranks(question: Question, price: Price, bins: int | None = None) -> Ranks:
     """The better mechanism for cumulative counts at this price."""
     statistic: Any = question.statistic
     finest = question.details["bins"]
@@ -495,7 +495,7 @@ def treat_ranks(question: Question, price: Price, bins: int | None = None) -> Ra
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClampingTreatment(Treatment):
+class ClampingAssignment(Assignment):
     """Laplace noise on the counts; the answer is two numbers, low and high."""
 
     @property
@@ -527,7 +527,7 @@ class ClampingTreatment(Treatment):
         return None, None, said
 
 
-def treat_clamping_bounds(question: Question, price: Price) -> ClampingTreatment:
+def assign_clamping_bounds(question: Question, price: Price) -> ClampingAssignment:
     """Laplace noise, by the pure epsilon that any price has room for."""
     epsilon = pure_within(price)
     if epsilon is None:
@@ -536,7 +536,7 @@ def treat_clamping_bounds(question: Question, price: Price) -> ClampingTreatment
             hint="bounds are powers of two and have no error bar: pay them in epsilon",
         )  # fmt: skip
     pure = Price(epsilon=epsilon)
-    inner = treat(question, pure)
-    return ClampingTreatment(
+    inner = assign(question, pure)
+    return ClampingAssignment(
         noise=inner.noise, price=pure, reason="Laplace noise: bounds are read from pure noise"
     )

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.accounting.events import Event
-from tacit.curator.functions.treatment import fixed_sentence
+from tacit.curator.assignments import Assignment, NoisyParts, mu_squared_within
+from tacit.curator.functions.assignment import fixed_sentence
 from tacit.curator.intervals import Estimate
 from tacit.curator.prices import Number, Price
-from tacit.curator.treatments import NoisyParts, Treatment, mu_squared_within
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Integers
 from tacit.exact.canonical import sha256
@@ -49,7 +49,7 @@ POST_PROCESSING = "fits, drawn rows and answers are made of the noisy numbers al
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SynthesisTreatment(Treatment):
+class SynthesisAssignment(Assignment):
     """A schedule of choices and measurements, and the rows that are drawn from them."""
 
     schedule: Schedule
@@ -260,7 +260,7 @@ def synthetic_record(synthetic: Synthetic) -> dict[str, Any]:
 
 
 # --- the price ---------------------------------------------------------------------------------------------
-def treat_synthesis(question: Question, price: Price) -> SynthesisTreatment:
+def assign_synthesis(question: Question, price: Price) -> SynthesisAssignment:
     """The schedule with the least noise whose certified account keeps to the price."""
     neighbours = question.unit.neighbours
     squared = mu_squared_within(price)
@@ -286,7 +286,7 @@ def treat_synthesis(question: Question, price: Price) -> SynthesisTreatment:
         f"{len(question.details['sizes'])} one-way margins, then {made.rounds} chosen among "
         f"{len(question.details['candidates']):,} of up to {statistic.order} columns, by a fixed schedule"
     )
-    return SynthesisTreatment(noise=(), price=price, reason=reason, delta=price.spent_delta, schedule=made)
+    return SynthesisAssignment(noise=(), price=price, reason=reason, delta=price.spent_delta, schedule=made)
 
 
 def synthesise(

@@ -199,7 +199,7 @@ def _plan_rows(plan: Plan) -> list[list[str]]:
         floor = digits(r.expected.floor) if r.expected.floor is not None else "–"
         mean = digits(r.expected.mean) if r.expected.mean is not None else "–"
         cells = "unknown" if r.question.numbers is None else f"{r.question.numbers:,}"
-        rows.append([r.name, cells, priced(r.guarantee), str(own), error, mean, floor, r.treatment.reason])
+        rows.append([r.name, cells, priced(r.guarantee), str(own), error, mean, floor, r.assignment.reason])
     return rows
 
 
@@ -225,7 +225,7 @@ def plan_text(plan: Plan) -> str:
     rows = [HEADINGS[:-1], *(r[:-1] for r in _plan_rows(plan))]
     lines: list[str] = []
     for r in plan.releases:
-        lines.append(f"{r.name}: {r.treatment.reason}; error: {r.expected.about}")
+        lines.append(f"{r.name}: {r.assignment.reason}; error: {r.expected.about}")
         if left_out := beyond_groups(r.question):
             lines.append(f"{r.name}: {left_out} are not used")
         if r.expected.floor_reason:
@@ -302,7 +302,7 @@ def _foot(release: Release) -> list[str]:
     sampled = release.planned.ask.sampling
     about = "for the population, if the rows are independent draws" if sampled else "for the noise only"
     if release.planned.question.statistic.fits in ("clamping bounds", "thresholds"):
-        about += f"; they cover {release.planned.treatment.covers}"
+        about += f"; they cover {release.planned.assignment.covers}"
     given = [*given, *(f"known to the ledger: {d}" for d in release.data.get("seen", ()))]
     return [
         *more,

@@ -20,7 +20,7 @@ from tacit.curator.cells import csv_text
 from tacit.curator.certificate import CERTIFICATE_FORMAT as FORMAT
 from tacit.curator.certificate import EARLIER, MANIFEST, PublicKey, certify, is_bound, said_digest
 from tacit.curator.charging import Charged
-from tacit.curator.choice import WRONG, calibrated, read_choice, read_treatment, same_noise
+from tacit.curator.choice import WRONG, calibrated, read_assignment, read_choice, same_noise
 from tacit.curator.plan_files import PlanFile, read_plan, read_text
 from tacit.curator.planning import Plan, Planned, chosen, plan_charge
 from tacit.curator.request import declared_files, file_stem
@@ -448,11 +448,11 @@ def as_0_1_0(plan: Plan, digest: Any) -> Plan | None:
 
 
 def _as_stated(asked: Plan, by_name: Mapping[str, dict[str, Any]]) -> Plan:
-    """The plan with the treatments and the charge that its certificates state."""
+    """The plan with the assignments and the charge that its certificates state."""
     first = by_name[asked.releases[0].name]["plan"]
     charge = from_record(first["charge"])
     charged = Charged(bound=charge.bound, theorem=first["charged_by"])
-    pairs = [read_treatment(by_name[r.name]["choice"], r, asked.given) for r in asked.releases]
+    pairs = [read_assignment(by_name[r.name]["choice"], r, asked.given) for r in asked.releases]
     said = first.get("digest")
     return chosen(asked, pairs, charged=charged, digest=said if said in asked.earlier else asked.digest)
 
@@ -491,8 +491,8 @@ def charge_again(plan: Plan) -> bool:
 
 def _fitting(stated: Planned, today: Planned, name: str) -> Iterator[CheckResult]:
     """Noise that cannot be compared with its question by itself fits it if it is what would be chosen today."""
-    if calibrated(stated.treatment, stated.question) is None and not same_noise(
-        stated.treatment, today.treatment, stated.question
+    if calibrated(stated.assignment, stated.question) is None and not same_noise(
+        stated.assignment, today.assignment, stated.question
     ):
         why = "this version would choose another mechanism, and cannot tell whether this one was large enough"
         yield CheckResult(what=f"the noise of {name} is made for its question", holds=None, why=why)

@@ -1,6 +1,6 @@
 """Functions: kernels, Gaussian-process release, and the sample paths behind it.
 
-The packages `bases`, `densities`, `fourier` and `machines` are loaded when they are first used.
+The packages `bases`, `densities`, `fourier` and `models` are loaded when they are first used.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from tacit.functions import bases as bases
     from tacit.functions import densities as densities
     from tacit.functions import fourier as fourier
-    from tacit.functions import machines as machines
+    from tacit.functions import models as models
 else:
     # Hidden from type checkers, which would take any name for one that exists.
     def __getattr__(name: str) -> object:
-        if name in ("bases", "densities", "fourier", "machines"):
+        if name in ("bases", "densities", "fourier", "models"):
             return importlib.import_module(f"tacit.functions.{name}")
         raise AttributeError(f"module 'tacit.functions' has no attribute {name!r}")
 

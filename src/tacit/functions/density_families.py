@@ -27,7 +27,7 @@ from tacit.exact.balls import ball, upper
 from tacit.exact.checks import is_number, members, settle
 from tacit.functions.boxes import Box
 from tacit.functions.kernels.base import length_parameter
-from tacit.functions.machines.features import PublicBox
+from tacit.functions.models.features import PublicBox
 from tacit.guarantees import Neighbours
 
 # Rows as floats, value by value: what is no number counts as missing, and no row decides about an error.
@@ -398,7 +398,7 @@ def lattice_far(family: DensityFamily) -> float:
 
 
 def as_box(domain: object) -> Box:
-    """The declared domain; a PublicBox, as machines take it, will do."""
+    """The declared domain; a PublicBox, as models take it, will do."""
     if isinstance(domain, PublicBox):
         return Box(low=domain.low, high=domain.high)
     if not isinstance(domain, Box):

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from tacit.curator.assignments import Applied, Assignment, NoisyParts, cells_of, groups_of, pure_within
 from tacit.curator.cells import RULE
 from tacit.curator.certificate import CIPHER, SEEDED, versions
 from tacit.curator.charging import charge
@@ -30,7 +31,6 @@ from tacit.curator.planning import Plan, Planned, make_plan
 from tacit.curator.prices import Number, Price, stated
 from tacit.curator.release import Releases, read_release
 from tacit.curator.request import Query, query, request_text
-from tacit.curator.treatments import Applied, NoisyParts, Treatment, cells_of, groups_of, pure_within
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.arrays import Words
 from tacit.exact.canonical import canonical, sha256
@@ -40,19 +40,19 @@ from tacit.noise.source import Source, default_source
 from tacit.parties.aggregator import SecureSum, Wire, run_in_process
 from tacit.parties.holder import Holder, KeptHolder
 from tacit.parties.joint_0_1_0 import joint_text
-from tacit.parties.masks import random_bytes
-from tacit.parties.noise import JointNoise, JointPolya, JointSkellam, root_below
-from tacit.parties.session import PROTOCOL, TRIES, Ring, Session, Sizes, ring_for
-from tacit.parties.treating import (
+from tacit.parties.joint_assignments import (
     MOST_CELLS,
+    JointAssignment,
     JointSparse,
-    JointTreatment,
-    density_treatment,
+    density_assignment,
     layout,
     less_ring,
     received,
     with_ring,
 )
+from tacit.parties.masks import random_bytes
+from tacit.parties.noise import JointNoise, JointPolya, JointSkellam, root_below
+from tacit.parties.session import PROTOCOL, TRIES, Ring, Session, Sizes, ring_for
 from tacit.sources.schema import Schema
 from tacit.statistics import Statistic
 from tacit.statistics.base import Question
@@ -133,18 +133,18 @@ class Joint:
         prices = self._prices([r.ask for r in base.releases])
         releases = []
         for r, price in zip(base.releases, prices, strict=True):
-            treatment = with_ring(
-                self._treat(r.ask, r.question, less_ring(price, self.ring), left), self.ring
+            assignment = with_ring(
+                self._assign(r.ask, r.question, less_ring(price, self.ring), left), self.ring
             )
             guarantee = Guarantee(
-                bound=treatment.bound,
+                bound=assignment.bound,
                 unit=self.unit,
                 condition=BoundedAdversary(assumption=ASSUMPTION, advantage=ADVANTAGE),
                 declared=self.declared,
             )
-            error = expected(r.question, treatment, confidence=r.ask.confidence, rows=r.ask.rows)
-            releases.append(replace(r, treatment=treatment, guarantee=guarantee, expected=error))
-        charged = charge([r.treatment for r in releases], budget, neighbours=self.unit.neighbours)
+            error = expected(r.question, assignment, confidence=r.ask.confidence, rows=r.ask.rows)
+            releases.append(replace(r, assignment=assignment, guarantee=guarantee, expected=error))
+        charged = charge([r.assignment for r in releases], budget, neighbours=self.unit.neighbours)
         plan = Plan(
             releases=tuple(releases), unit=self.unit, schema=self.schema, charged=charged, digest="", total=self.price
         )  # fmt: skip
@@ -199,7 +199,7 @@ class Joint:
             out.append(replace(own, epsilon=epsilon, delta=delta, rho=rho, mu=square))
         return out
 
-    def _treat(self, a: Query, question: Question, price: Price, left: int) -> Treatment:
+    def _assign(self, a: Query, question: Question, price: Price, left: int) -> Assignment:
         if a.public is not None or a.sampling:
             raise NoLaw(
                 operation="public totals or declared sampling in a joint release", reason="not derived here"
@@ -207,7 +207,7 @@ class Joint:
         share, k = Fraction(1), self.sizes.appearances
         size = {"honest": self.sizes.honest, "remaining": left}
         if isinstance(question.statistic, PureDensity):
-            found = density_treatment(question, price, self._pure(price), appearances=k, size=size)
+            found = density_assignment(question, price, self._pure(price), appearances=k, size=size)
             self._room(found.fit.largest, [found.fit.joint])
             return found
         sparse = isinstance(question, SparseQuestion)
@@ -245,7 +245,7 @@ class Joint:
         errors = {name: sum(x.mechanism.mean_errors(1)[0] for x in some) for name, some in options.items()}
         name = min(errors, key=lambda n: errors[n])
         self._fits(question, options[name])
-        made = (JointSparse if sparse else JointTreatment)(
+        made = (JointSparse if sparse else JointAssignment)(
             noise=tuple(options[name]), price=price,
             reason=f"{name} noise of {self.sizes.honest} honest holders", candidates=errors,
         )  # fmt: skip
@@ -297,7 +297,7 @@ class Joint:
     @property
     def parts(self) -> list[tuple[Planned, str, tuple[int, ...]]]:
         """The parts of all releases in order, each with its shape."""
-        return [(r, *one) for r in self._plan.releases for one in layout(r.question, r.treatment)]
+        return [(r, *one) for r in self._plan.releases for one in layout(r.question, r.assignment)]
 
     @property
     def length(self) -> int:
@@ -325,7 +325,7 @@ class Joint:
         """A holder's noisy parts modulo 2^64: the sum modulo 2^64 is a function of the sum, so no promise minds."""
         pieces = []
         for r, noisy in zip(self._plan.releases, answers, strict=True):
-            for name, _ in layout(r.question, r.treatment):
+            for name, _ in layout(r.question, r.assignment):
                 values = np.ravel(np.asarray(noisy.parts[name]))
                 if values.dtype == object:
                     pieces.append(np.array([int(v) % (1 << 64) for v in values], dtype=np.uint64))
@@ -436,11 +436,11 @@ def releases_of(
     at, answers = 0, []
     for r in plan.releases:
         parts = {}
-        for name, shape in layout(r.question, r.treatment):
+        for name, shape in layout(r.question, r.assignment):
             size = math.prod(shape)
             parts[name] = found.values[at : at + size].reshape(shape)
             at += size
-        answers.append(received(r.question, r.treatment, parts))
+        answers.append(received(r.question, r.assignment, parts))
     entry = {
         "id": "joint", "sequence": 0, "time": made["time"], "digest": found.transcript.hex(),
         "answer": sha256(found.values.astype("<i8").tobytes()),

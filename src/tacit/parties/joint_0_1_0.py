@@ -11,8 +11,8 @@ from typing import Any
 from tacit.curator.planning import Plan, Planned
 from tacit.curator.request_0_1_0 import fit_of, plan_text
 from tacit.mechanisms.base import Mechanism
+from tacit.parties.joint_assignments import JointFunction, RingChance
 from tacit.parties.noise import JointNoise, JointPolya, JointSkellam
-from tacit.parties.treating import JointFunction, RingChance
 
 
 def joint_text(plan: Plan) -> str:
@@ -21,18 +21,18 @@ def joint_text(plan: Plan) -> str:
 
 
 def _mechanism(_: Plan, planned: Planned) -> dict[str, Any]:
-    treatment = planned.treatment
-    noise = [_stated(a.mechanism, list(a.parts)) for a in treatment.noise]
+    assignment = planned.assignment
+    noise = [_stated(a.mechanism, list(a.parts)) for a in assignment.noise]
     said: dict[str, Any] = {"noise": noise, "numerical_delta": 0.0}
-    if isinstance(treatment, JointFunction):
-        fit = treatment.fit
+    if isinstance(assignment, JointFunction):
+        fit = assignment.fit
         told = {**fit_of(fit), "noise_std": fit.widest, "noise": _law(fit.joint)}
         numbers = fit.plan.family.coefficients - 1
         reason = f"Laplace in Pólya shares on {numbers} numbers, which are the whole function"
         return {**said, "noise": [_stated(fit.joint, ["numbers"]), *noise], "chosen": reason, "fit": told}
-    first = next((m for m in treatment.mechanisms if isinstance(m, JointNoise)), None)
+    first = next((m for m in assignment.mechanisms if isinstance(m, JointNoise)), None)
     if first is None:
-        return {**said, "chosen": treatment.reason}
+        return {**said, "chosen": assignment.reason}
     name = "Laplace in Pólya shares" if isinstance(first, JointPolya) else "Skellam"
     return {**said, "chosen": f"{name} noise of {first.honest} honest holders"}
 

@@ -16,8 +16,8 @@ import numpy as np
 from tacit.curator import Plan, Release
 from tacit.curator.cells import flags_of, keys_at, rule_of
 from tacit.curator.charging import Shared, charge
-from tacit.curator.exact_answers import ExactTreatment
-from tacit.curator.functions.trees import TreeTreatment
+from tacit.curator.exact_answers import ExactAssignment
+from tacit.curator.functions.trees import TreeAssignment
 from tacit.curator.planning import Planned, title_of
 from tacit.curator.request import file_stem
 from tacit.curator.text import PublicWords, priced, question_words, three
@@ -185,8 +185,8 @@ def _filled_by_noise(release: Release) -> list[str]:
 
 def _condition(plan: Plan) -> str:
     """What an exact answer rests on; nothing for others."""
-    treatment = plan.releases[0].treatment
-    return treatment.sentence if isinstance(treatment, ExactTreatment) else ""
+    assignment = plan.releases[0].assignment
+    return assignment.sentence if isinstance(assignment, ExactAssignment) else ""
 
 
 def _unit(plan: Plan) -> str:
@@ -225,7 +225,7 @@ def _budget(plan: Plan, releases: Sequence[Release], budget: Guarantee) -> Budge
     for release in releases:
         try:
             own = charge(
-                [release.planned.treatment], budget.bound, neighbours=plan.unit.neighbours, shared=shared
+                [release.planned.assignment], budget.bound, neighbours=plan.unit.neighbours, shared=shared
             )
         except TacitError:
             continue
@@ -304,10 +304,10 @@ def _release(release: Release, words: PublicWords, truth: Sequence[float] | None
 
 def _paths(release: Release) -> tuple[tuple[str, ...], ...]:
     """The way to each leaf of a decision tree; nothing for other releases."""
-    treatment = release.planned.treatment
-    if not isinstance(treatment, TreeTreatment):
+    assignment = release.planned.assignment
+    if not isinstance(assignment, TreeAssignment):
         return ()
-    tree = treatment.tree(release.noisy)
+    tree = assignment.tree(release.noisy)
     return tuple(tuple(tree.rule(k)) for k in range(tree.shape.leaves))
 
 

@@ -29,16 +29,16 @@ from typing import Any
 import numpy as np
 
 from tacit.curator import Plan, Release
+from tacit.curator.assignments import NoisyParts
 from tacit.curator.cells import ABSENT, RULE, WORDS, rule_of
 from tacit.curator.certificate import CIPHER, ORDER, PublicKey, is_bound, json_text
-from tacit.curator.functions.treatment import FunctionTreatment
-from tacit.curator.functions.trees import TreeTreatment
+from tacit.curator.functions.assignment import FunctionAssignment
+from tacit.curator.functions.trees import TreeAssignment
 from tacit.curator.intervals import Estimate
 from tacit.curator.plan_files import PlanFile, read_plan
 from tacit.curator.planning import Planned
 from tacit.curator.random_counts import OnRandomData
 from tacit.curator.request import file_stem
-from tacit.curator.treatments import NoisyParts
 from tacit.curator.verifying import CheckResult, plan_of_certificates, read_certificate, read_json
 from tacit.errors import InvalidParameter, TacitError
 from tacit.exact.arrays import AnyArray
@@ -204,8 +204,8 @@ def _certified(
         drawn = (place / "rows" / f"{stem}.csv").read_bytes().decode()
         if sha256(drawn) != said["synthetic"]["sha256"]:
             raise ValueError("other rows than the certificate's")
-    if isinstance(planned.treatment, TreeTreatment):
-        noisy = planned.treatment.recorded(said["function"])
+    if isinstance(planned.assignment, TreeAssignment):
+        noisy = planned.assignment.recorded(said["function"])
     shape = _shape(planned, len(rows) - 1)
     values = [
         np.array([_number(cell) for cell in column], dtype=np.float64).reshape(shape)
@@ -371,23 +371,23 @@ def _fit(release: Release) -> CheckResult:
 
 def _function(release: Release, said: Mapping[str, Any]) -> Iterator[CheckResult]:
     """Is the function that a certificate holds the one whose points stand in the file of values?"""
-    treatment, question = release.planned.treatment, release.planned.question
+    assignment, question = release.planned.assignment, release.planned.question
     stem = file_stem(release.name)
     what = f"the function of certificates/{stem}.json is the one that values/{stem}.csv shows"
-    if isinstance(treatment, TreeTreatment):
+    if isinstance(assignment, TreeAssignment):
         return  # its cells are the leaves, which are read from its record
-    if not isinstance(treatment, FunctionTreatment):
+    if not isinstance(assignment, FunctionAssignment):
         if "function" in said:
             yield CheckResult(what=what, holds=False, why="this release is no function")
         return
     try:
         told = said["function"]
-        steps = [round(Fraction(float(v)) / treatment.fit.spacing) for v in told["numbers"]]
+        steps = [round(Fraction(float(v)) / assignment.fit.spacing) for v in told["numbers"]]
         numbers = np.empty(len(steps), dtype=object)
         numbers[:] = steps
         noisy = NoisyParts(parts={"numbers": numbers})
-        again = treatment.read(question, noisy, release.planned.ask.confidence)
-        same = treatment.function(question, noisy).record == told and all(
+        again = assignment.read(question, noisy, release.planned.ask.confidence)
+        same = assignment.function(question, noisy).record == told and all(
             _close(np.ravel(getattr(again, n)), np.ravel(getattr(release.estimate, n))) for n in ENDS
         )
     except Exception:  # whatever a changed certificate makes a reader raise
@@ -404,8 +404,8 @@ def _close(mine: AnyArray, theirs: AnyArray) -> bool:
 def _widths(release: Release) -> tuple[AnyArray, AnyArray] | None:
     """The ends that the stated noise gives to these values, where a value is one noisy number; None for others."""
     planned, ask = release.planned, release.planned.ask
-    question, treatment = planned.question, planned.treatment
-    if isinstance(treatment, OnRandomData) or ask.sampling or ask.consistent or ask.public is not None:
+    question, assignment = planned.question, planned.assignment
+    if isinstance(assignment, OnRandomData) or ask.sampling or ask.consistent or ask.public is not None:
         return None
     if len(question.parts) != 1 or not isinstance(question.form, Linear | None):
         return None
@@ -413,7 +413,7 @@ def _widths(release: Release) -> tuple[AnyArray, AnyArray] | None:
     value = release.estimate.value
     noisy = NoisyParts(parts={question.parts[0].name: value / step}, keys=release.noisy.keys)
     try:
-        again = treatment.read(question, noisy, ask.confidence)
+        again = assignment.read(question, noisy, ask.confidence)
     except Exception:  # its value is made of more than this number
         return None
     if np.shape(again.value) != np.shape(value) or not np.allclose(

@@ -273,7 +273,7 @@ def make_hall_3_4() -> Made:
     """Shares of right answers for new rows, with and without privacy, and where the two machines differ."""
     from sklearn.svm import SVC
 
-    from tacit.functions.machines import PrivateSVC, PublicBox
+    from tacit.functions.models import PrivateSVC, PublicBox
 
     new, truth = two_classes(5000, 900)
     at = np.stack([m.ravel() for m in np.meshgrid(*_axes(), indexing="ij")], axis=1)

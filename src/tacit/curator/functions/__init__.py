@@ -1,14 +1,14 @@
 """Functions that a curator releases: densities, classifiers, regression functions, models; bands and certificates.
 
 Read in this order: `statistics.py` (columns as coordinates, and what is asked), `fits.py` (how it is fitted),
-`treatment.py` (its noise, its price, its band, and what comes out); `models.py` has all
+`assignment.py` (its noise, its price, its band, and what comes out); `models.py` has all
 of a model, `trees.py` all of a decision tree.
 """
 
+from tacit.curator.functions.assignment import PublishedFunction
 from tacit.curator.functions.fits import Density, density
 from tacit.curator.functions.models import additive_model, linear_regression, logistic_regression
 from tacit.curator.functions.statistics import Classifier, RegressionFunction, classifier, regression_function
-from tacit.curator.functions.treatment import PublishedFunction
 from tacit.curator.functions.trees import DecisionTree, PublishedTree, decision_tree
 
 __all__ = [

@@ -18,7 +18,7 @@ from tacit.curator.functions.statistics import (
     Classifier,
     FunctionStatistic,
     InputColumns,
-    MachineStatistic,
+    KernelModelStatistic,
     RegressionFunction,
     ends,
 )
@@ -31,9 +31,9 @@ from tacit.functions.densities.noises import FourierSeriesNoise
 from tacit.functions.densities.released import order_statistic
 from tacit.functions.fourier import FourierKDE, FourierPlan, fourier_bandwidth, fourier_order
 from tacit.functions.fourier.plan import grid_sums
-from tacit.functions.machines import FourierFeatures, LinearFeatures, MachinePlan, PublicBall, PublicBox
-from tacit.functions.machines.features import FeatureMap
-from tacit.functions.machines.training import balanced_penalty
+from tacit.functions.models import FourierFeatures, KernelModelPlan, LinearFeatures, PublicBall, PublicBox
+from tacit.functions.models.features import FeatureMap
+from tacit.functions.models.training import balanced_penalty
 from tacit.guarantees import Unit
 from tacit.mechanisms import Gamma, KNorm, KNormDifference, Laplace, RoundedGaussian, on_grid
 from tacit.mechanisms.bodies import Contribution
@@ -127,10 +127,10 @@ class FunctionFit(ABC):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MachineFit(FunctionFit):
+class KernelModelFit(FunctionFit):
     """A classifier or a regression function: weights of a public feature map."""
 
-    plan: MachinePlan
+    plan: KernelModelPlan
     inputs: InputColumns
     target: str
     classes: tuple[Any, ...] = ()
@@ -170,7 +170,7 @@ class MachineFit(FunctionFit):
         return on_grid(np.concatenate(found), spacing=self.spacing)
 
     def weights(self, numbers: Floats) -> Floats:
-        """One row of weights for each machine."""
+        """One row of weights for each model."""
         return np.asarray(numbers).reshape(self.plan.heads, self.plan.features.dimension)
 
     def values(self, numbers: Floats, coordinates: Floats) -> Floats:
@@ -210,7 +210,7 @@ class MachineFit(FunctionFit):
         return {**self.plan.words, "expected_excess_error": self.plan.expected_excess_error()}
 
 
-def _map(statistic: MachineStatistic, inputs: InputColumns) -> FeatureMap:
+def _map(statistic: KernelModelStatistic, inputs: InputColumns) -> FeatureMap:
     count, constant = inputs.coordinates, float(statistic.intercept or 0.0)
     if statistic.kernel == "linear":
         return LinearFeatures(features=count, domain=PublicBall(radius=inputs.radius), intercept=constant)
@@ -220,7 +220,7 @@ def _map(statistic: MachineStatistic, inputs: InputColumns) -> FeatureMap:
     )  # fmt: skip
 
 
-def machine_fit(question: Question, mu: float) -> MachineFit:
+def kernel_model_fit(question: Question, mu: float) -> KernelModelFit:
     """The fit of a classifier or a regression function at this mu; every number of it is public."""
     statistic = question.statistic
     assert isinstance(statistic, Classifier | RegressionFunction)
@@ -228,7 +228,7 @@ def machine_fit(question: Question, mu: float) -> MachineFit:
     classes: Sequence[Any] = question.details.get("classes", ())
     heads = len(classes) if len(classes) > 2 else 1
     base, group = base_unit(question.unit)
-    features, loss, rows = _map(statistic, inputs), statistic.machine_loss(), row_limit(question.unit) * group
+    features, loss, rows = _map(statistic, inputs), statistic.model_loss(), row_limit(question.unit) * group
     if statistic.penalty is None:
         penalty = balanced_penalty(
             loss=loss, radius=features.radius, size=statistic.size, mu=mu, heads=heads, rows=rows
@@ -236,19 +236,19 @@ def machine_fit(question: Question, mu: float) -> MachineFit:
     else:
         penalty = statistic.penalty
     try:
-        plan = MachinePlan(
+        plan = KernelModelPlan(
             loss=loss, features=features, penalty=penalty, size=statistic.size, mu=mu, heads=heads, rows=rows,
             neighbours=base.neighbours,
         )  # fmt: skip
     except InvalidParameter as problem:
         raise InvalidParameter(
-            parameter=problem.parameter, value=statistic.kind, must="leave room for a machine at this price",
+            parameter=problem.parameter, value=statistic.kind, must="leave room for a model at this price",
             hint="a larger penalty or size, or a larger epsilon",
         ) from None  # fmt: skip
     if isinstance(statistic, Classifier):
-        return MachineFit(plan=plan, inputs=inputs, target=statistic.label, classes=tuple(classes))
+        return KernelModelFit(plan=plan, inputs=inputs, target=statistic.label, classes=tuple(classes))
     column = question.details["outcome"]
-    return MachineFit(
+    return KernelModelFit(
         plan=plan, inputs=inputs, target=statistic.outcome, bounds=ends(column), width=column.width
     )
 

@@ -20,10 +20,10 @@ from tacit.curator.functions.statistics import FunctionStatistic, InputColumns, 
 from tacit.errors import InvalidParameter, WrongType
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import non_negative, positive, settle, text, whole
-from tacit.functions.machines.columns import BINS, LONGEST, OTHER
-from tacit.functions.machines.objective import BinnedDesign, DenseDesign, ModelRows
-from tacit.functions.machines.perturbed import SMOOTH, perturbed_head
-from tacit.functions.machines.solvers import Huber, Logistic, SmoothLoss
+from tacit.functions.models.columns import BINS, LONGEST, OTHER
+from tacit.functions.models.objective import BinnedDesign, DenseDesign, ModelRows
+from tacit.functions.models.perturbed import SMOOTH, perturbed_head
+from tacit.functions.models.solvers import Huber, Logistic, SmoothLoss
 from tacit.guarantees import Neighbours, Unit
 from tacit.mechanisms.objective import ObjectivePerturbation
 from tacit.noise.source import Source

@@ -20,7 +20,7 @@ import numpy as np
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName, WrongType
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import non_negative, positive, settle, text, whole
-from tacit.functions.machines.solvers import EpsilonInsensitive, Hinge, Huber, Logistic, Loss
+from tacit.functions.models.solvers import EpsilonInsensitive, Hinge, Huber, Logistic, Loss
 from tacit.guarantees import Unit
 from tacit.sources.axes import Axis, cell_count
 from tacit.sources.columns import Category, Date, Flag, Measured, Number
@@ -267,8 +267,8 @@ class FunctionStatistic(Statistic):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MachineStatistic(FunctionStatistic):
-    """A machine: a kernel, a penalty that is balanced from public numbers where it is left out, and a loss."""
+class KernelModelStatistic(FunctionStatistic):
+    """A model: a kernel, a penalty that is balanced from public numbers where it is left out, and a loss."""
 
     kernel: str = "gaussian"
     gamma: float = 4.0
@@ -293,13 +293,13 @@ class MachineStatistic(FunctionStatistic):
             intercept=constant if self.intercept is None else non_negative("intercept", self.intercept),
         )
 
-    def machine_loss(self) -> Loss:
+    def model_loss(self) -> Loss:
         """The loss that is minimised."""
         made: Loss = self.LOSSES[self.loss]()
         return made
 
     def _axes(self, inputs: InputColumns, classes: tuple[Any, ...]) -> tuple[Points, ...]:
-        """A linear machine is its weights; others are shown on a grid. Several classes have a value each."""
+        """A linear model is its weights; others are shown on a grid. Several classes have a value each."""
         if self.kernel == "linear":
             names = (*inputs.features, *(["(constant)"] if self.intercept else []))
             axes: tuple[Points, ...] = (Points(column="feature", values=names),)
@@ -314,7 +314,7 @@ class MachineStatistic(FunctionStatistic):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Classifier(MachineStatistic):
+class Classifier(KernelModelStatistic):
     """Which value of a declared category (or flag) a row has, told from its other columns.
 
     For two classes the function is above 0 where the second one is more likely; for more there is one function each.
@@ -347,7 +347,7 @@ class Classifier(MachineStatistic):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RegressionFunction(MachineStatistic):
+class RegressionFunction(KernelModelStatistic):
     """What value of a column to expect, told from other columns: within its declared bounds."""
 
     kind: ClassVar[str] = "regression_function"

@@ -22,15 +22,15 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.accounting.events import Event
+from tacit.curator.assignments import Assignment, NoisyParts, pure_within
+from tacit.curator.functions.assignment import fixed_sentence
 from tacit.curator.functions.statistics import FunctionStatistic, InputColumns, Points
-from tacit.curator.functions.treatment import fixed_sentence
 from tacit.curator.intervals import Estimate
 from tacit.curator.prices import Price
-from tacit.curator.treatments import NoisyParts, Treatment, pure_within
 from tacit.errors import InvalidParameter, WrongType
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import settle, text, whole
-from tacit.functions.machines.trees import (
+from tacit.functions.models.trees import (
     DEEPEST,
     Codes,
     ReleasedTree,
@@ -177,7 +177,7 @@ class PublishedTree:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TreeTreatment(Treatment):
+class TreeAssignment(Assignment):
     """One choice of splits for each level, and noise on the counts of the leaves."""
 
     plan: TreePlan
@@ -332,7 +332,7 @@ def tree_shape(question: Question, depth: int) -> TreeShape:
     )  # fmt: skip
 
 
-def treat_tree(question: Question, price: Price) -> TreeTreatment:
+def assign_tree(question: Question, price: Price) -> TreeAssignment:
     """Permute-and-flip and Laplace leaves, by the pure epsilon that the price has room for at every level."""
     if price.kind == "accuracy":
         raise InvalidParameter(
@@ -347,4 +347,4 @@ def treat_tree(question: Question, price: Price) -> TreeTreatment:
     plan = TreePlan.for_target(shape=shape, epsilon=each * (depth + 1))
     plan.check(statistic.size)
     reason = f"permute-and-flip and Laplace noise: a choice is within {plan.lost_score:.3g} of the best of its node"
-    return TreeTreatment(noise=(), price=price, reason=reason, plan=plan)
+    return TreeAssignment(noise=(), price=price, reason=reason, plan=plan)

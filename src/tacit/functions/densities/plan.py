@@ -28,7 +28,7 @@ from tacit.functions.densities.noises import (
 from tacit.functions.densities.released import GriddedDensity, ReleasedDensity
 from tacit.functions.density_families import BITS, BLOCK, OUTSIDE, DensityFamily, as_box, as_rows, cells_of
 from tacit.functions.density_families import SPACING as PLAN_SPACING
-from tacit.functions.machines.features import PublicBox
+from tacit.functions.models.features import PublicBox
 from tacit.guarantees import Bound, Neighbours, gaussian_budget
 from tacit.mechanisms import L1, L2, Gamma, Laplace, PermuteAndFlip, RoundedGaussian, Score
 from tacit.mechanisms.base import epsilon_parameter

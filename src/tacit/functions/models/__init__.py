@@ -1,4 +1,4 @@
-"""Machines: classifiers and regression functions trained on rows and released with Gaussian noise on their weights.
+"""Models: classifiers and regression functions trained on rows and released with Gaussian noise on their weights.
 
 The estimators are loaded when they are first used: they need scikit-learn, and nothing else here does.
 """
@@ -8,8 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from tacit.functions.machines.columns import CategoryColumn, NumberColumn
-from tacit.functions.machines.features import (
+from tacit.functions.models.columns import CategoryColumn, NumberColumn
+from tacit.functions.models.features import (
     Domain,
     FeatureMap,
     FourierFeatures,
@@ -17,34 +17,34 @@ from tacit.functions.machines.features import (
     PublicBall,
     PublicBox,
 )
-from tacit.functions.machines.shapes import Shapes
-from tacit.functions.machines.solvers import EpsilonInsensitive, Hinge, Huber, Logistic, Loss
-from tacit.functions.machines.training import (
+from tacit.functions.models.shapes import Shapes
+from tacit.functions.models.solvers import EpsilonInsensitive, Hinge, Huber, Logistic, Loss
+from tacit.functions.models.training import (
     ChosenPenalty,
-    MachinePlan,
+    KernelModelPlan,
     PenaltyChoice,
-    ReleasedMachine,
+    ReleasedModel,
     balanced_penalty,
-    machine_sensitivity,
+    model_sensitivity,
     solver_distance,
 )
-from tacit.functions.machines.trees import ReleasedTree, SplitColumn, TreePlan, TreeShape
+from tacit.functions.models.trees import ReleasedTree, SplitColumn, TreePlan, TreeShape
 
 if TYPE_CHECKING:
-    from tacit.functions.machines.estimators import (
+    from tacit.functions.models.estimators import (
         PrivateKernelRegressor,
         PrivateLogisticRegression,
         PrivateSVC,
         PrivateSVR,
     )
-    from tacit.functions.machines.holdout import HoldoutReport, holdout_report
-    from tacit.functions.machines.regressions import (
+    from tacit.functions.models.holdout import HoldoutReport, holdout_report
+    from tacit.functions.models.regressions import (
         PrivateAdditiveClassifier,
         PrivateAdditiveRegressor,
         PrivateLinearRegression,
         PrivatePoissonRegression,
     )
-    from tacit.functions.machines.tree_estimator import PrivateDecisionTreeClassifier
+    from tacit.functions.models.tree_estimator import PrivateDecisionTreeClassifier
 
 __all__ = [
     "CategoryColumn",
@@ -56,10 +56,10 @@ __all__ = [
     "Hinge",
     "HoldoutReport",
     "Huber",
+    "KernelModelPlan",
     "LinearFeatures",
     "Logistic",
     "Loss",
-    "MachinePlan",
     "NumberColumn",
     "PenaltyChoice",
     "PrivateAdditiveClassifier",
@@ -73,7 +73,7 @@ __all__ = [
     "PrivateSVR",
     "PublicBall",
     "PublicBox",
-    "ReleasedMachine",
+    "ReleasedModel",
     "ReleasedTree",
     "Shapes",
     "SplitColumn",
@@ -81,7 +81,7 @@ __all__ = [
     "TreeShape",
     "balanced_penalty",
     "holdout_report",
-    "machine_sensitivity",
+    "model_sensitivity",
     "solver_distance",
 ]
 

@@ -1,4 +1,4 @@
-"""A machine before it is paid for: public numbers, the noise they ask for, and what that noise is expected to cost."""
+"""A model before it is paid for: public numbers, the noise they ask for, and what that noise is expected to cost."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tacit.exact.arrays import Floats
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import members, non_negative, positive, settle, whole
 from tacit.exact.rounding import Exact, down, exact_parameter, up
-from tacit.functions.machines.features import FeatureMap
-from tacit.functions.machines.solvers import (
+from tacit.functions.models.features import FeatureMap
+from tacit.functions.models.solvers import (
     UNIT,
     FitProblem,
     Loss,
@@ -32,7 +32,7 @@ from tacit.mechanisms import L1, L2, Laplace, PermuteAndFlip, RoundedGaussian, S
 from tacit.mechanisms.base import epsilon_parameter
 from tacit.noise.source import Source
 
-# How far one unit can move a regularised machine, and what a solver that stops early adds to that.
+# How far one unit can move a regularised model, and what a solver that stops early adds to that.
 #
 #     J(w) = (1/size) sum_i loss(w . phi(x_i), y_i) + penalty |w|^2
 #
@@ -42,7 +42,7 @@ from tacit.noise.source import Source
 # and `machine-gap`. Source: Bousquet, Elisseeff 2002; Hall 2012, 3.3.3.
 
 
-def machine_sensitivity(
+def model_sensitivity(
     *,
     lipschitz: float,
     radius: float,
@@ -56,7 +56,7 @@ def machine_sensitivity(
     """sup |w(D) - w(D')| over neighbours, rounded up: the exact minimisers' distance plus 2 sqrt(tolerance / penalty).
 
     `rows` is how many rows one unit has at most; `size` the public number that the losses are divided by; `heads`
-    machines trained on the same rows move together by sqrt(heads) times as much at most.
+    models trained on the same rows move together by sqrt(heads) times as much at most.
     """
     relation = Neighbours.parse(neighbours)
     moved = Fraction(positive("lipschitz", lipschitz)) * Fraction(positive("radius", radius))
@@ -77,11 +77,11 @@ def solver_distance(*, tolerance: float, penalty: float) -> float:
     return upper(lambda: ball(gap / weight).sqrt())
 
 
-# A released machine: a function that anyone may evaluate anywhere, as often as they like. It carries no row.
+# A released model: a function that anyone may evaluate anywhere, as often as they like. It carries no row.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ReleasedMachine:
+class ReleasedModel:
     """x -> weights . phi(x): one sample path, the same value whenever it is asked.
 
     It holds the public feature map and the noisy weights, nothing else; evaluating it is post-processing.
@@ -133,7 +133,7 @@ CROWD = 2.0**20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MachinePlan:
+class KernelModelPlan:
     """The minimiser of (1/size) sum loss + penalty |w|^2, with Gaussian noise on its weights; no row has been read.
 
     Guarantee: GaussianDP(mu = sensitivity / noise_std), exactly: the weights are released on a grid, with noise that
@@ -184,7 +184,7 @@ class MachinePlan:
         rows: int = 1,
         neighbours: Neighbours = Neighbours.REPLACE_ONE,
         tolerance: float | None = None,
-    ) -> MachinePlan:
+    ) -> KernelModelPlan:
         """The plan with the least noise whose exact curve has delta(epsilon) <= delta.
 
         Without a penalty, the one that balances the noise's cost against that of a function of norm 4.
@@ -201,7 +201,7 @@ class MachinePlan:
 
     def _tolerance(self) -> float:
         """So small that it adds a hundredth to the sensitivity, unless floats cannot certify that."""
-        exact = machine_sensitivity(
+        exact = model_sensitivity(
             lipschitz=self.loss.lipschitz, radius=self.features.radius, penalty=self.penalty, size=self.size,
             rows=self.rows, neighbours=self.neighbours,
         )  # fmt: skip
@@ -242,7 +242,7 @@ class MachinePlan:
     def l2_sensitivity(self) -> float:
         """How far one unit can move all the weights together, the solver's tolerance included."""
         assert self.tolerance is not None
-        return machine_sensitivity(
+        return model_sensitivity(
             lipschitz=self.loss.lipschitz,
             radius=self.features.radius,
             penalty=self.penalty,
@@ -260,7 +260,7 @@ class MachinePlan:
 
     @property
     def noise_std(self) -> float:
-        """Of each weight; at a point x the machine's value gets noise of std noise_std |phi(x)|."""
+        """Of each weight; at a point x the model's value gets noise of std noise_std |phi(x)|."""
         return float(self.exact_noise_std)
 
     @property
@@ -300,7 +300,7 @@ class MachinePlan:
         """How much the noise raises the expected loss at most, at any point; known before a row is read.
 
         E loss(f + noise) - loss(f) <= curvature s^2 / 2 for smooth losses and turn s / sqrt(2 pi) for hinges, s the
-        noise std of the machine's value. Theorem `machine-excess`.
+        noise std of the model's value. Theorem `machine-excess`.
         """
         assert self.tolerance is not None
         at_a_point = float(self.noise_std) * self.features.radius * (1 + 1e-12)
@@ -332,7 +332,7 @@ class MachinePlan:
 
     def release(
         self, rows: Floats, targets: Sequence[Floats], *, source: Source | None = None
-    ) -> ReleasedMachine:
+    ) -> ReleasedModel:
         """Trains on the rows and releases the noisy weights.
 
         `targets` has one array for each head, with NaN at rows that count as absent; so do rows with a value that is
@@ -340,7 +340,7 @@ class MachinePlan:
         """
         found = self.train(rows, targets)
         noisy = self.mechanism.release(on_grid(np.concatenate(found), spacing=self.spacing), source=source)
-        return ReleasedMachine(
+        return ReleasedModel(
             features=self.features,
             weights=noisy.to_floats().reshape(self.heads, self.features.dimension),
             noise_std=float(self.noise_std),
@@ -402,7 +402,7 @@ def balanced_penalty(
 
 # Private choice of the penalty among candidates: held-out risks, and one noisy minimum.
 #
-# Every `held_out`-th row is kept aside; the others train one machine for each candidate, without noise and unseen by
+# Every `held_out`-th row is kept aside; the others train one model for each candidate, without noise and unseen by
 # anybody. A candidate's score is minus its mean clipped loss on the rows kept aside, minus what the noise of the fit
 # to come is expected to cost, which is public. The choice is one event and the fit after it another: their prices
 # add.
@@ -417,7 +417,7 @@ class ChosenPenalty:
     """The chosen penalty, and the plan of the fit with it; `publishable` is False for a seeded source."""
 
     penalty: float
-    plan: MachinePlan
+    plan: KernelModelPlan
     publishable: bool
 
 
@@ -426,20 +426,22 @@ class PenaltyChoice:
     """One penalty of a public list, by noisy held-out risk.
 
     Guarantee: Pure(epsilon). A row that is held out moves a risk by at most clip / (rows held out), a row that trains
-    by at most M radius times what it moves the machine; the larger of the two sizes the noise. `method` is
+    by at most M radius times what it moves the model; the larger of the two sizes the noise. `method` is
     "permute-and-flip", or "risks": k risks at epsilon / k each (Hall), whichever errs less.
     Theorem `machine-choice`. Source: Hall 2012, 1.2.3.
     """
 
-    plan: MachinePlan
+    plan: KernelModelPlan
     candidates: Sequence[float]
     epsilon: Exact
     held_out: int = 5
     clip: float = 2.0
 
     def __post_init__(self) -> None:
-        if not isinstance(self.plan, MachinePlan):
-            raise InvalidParameter(parameter="plan", value=type(self.plan).__name__, must="be a MachinePlan")
+        if not isinstance(self.plan, KernelModelPlan):
+            raise InvalidParameter(
+                parameter="plan", value=type(self.plan).__name__, must="be a KernelModelPlan"
+            )
         if self.plan.neighbours is not Neighbours.REPLACE_ONE or self.plan.rows != 1:
             raise InvalidParameter(
                 parameter="plan", value=self.plan.neighbours.value, must="be for one row replaced",
@@ -470,11 +472,11 @@ class PenaltyChoice:
         """How many rows are held out: those at places held_out, 2 held_out, ..."""
         return self.plan.size // self.held_out
 
-    def _training(self, penalty: float) -> MachinePlan:
-        """The plan of the machine that is trained, without noise, on the rows that are not held out."""
+    def _training(self, penalty: float) -> KernelModelPlan:
+        """The plan of the model that is trained, without noise, on the rows that are not held out."""
         return replace(self.plan, penalty=penalty, size=self.plan.size - self.tested, tolerance=None)
 
-    def final(self, penalty: float) -> MachinePlan:
+    def final(self, penalty: float) -> KernelModelPlan:
         """The plan of the fit with this penalty, on all rows."""
         return replace(self.plan, penalty=penalty, tolerance=None)
 
@@ -486,7 +488,7 @@ class PenaltyChoice:
         for penalty in self.candidates:
             trained = self._training(penalty)
             assert trained.tolerance is not None
-            distance = machine_sensitivity(
+            distance = model_sensitivity(
                 lipschitz=plan.loss.lipschitz, radius=plan.features.radius, penalty=penalty, size=trained.size,
                 tolerance=trained.tolerance,
             )  # fmt: skip
@@ -564,7 +566,7 @@ class PenaltyChoice:
     def choose(
         self, rows: Floats, targets: Sequence[Floats], *, source: Source | None = None
     ) -> ChosenPenalty:
-        """The chosen penalty. Raises FitFailed where a candidate's machine missed its tolerance."""
+        """The chosen penalty. Raises FitFailed where a candidate's model missed its tolerance."""
         if rows.ndim != 2 or rows.shape[0] != self.plan.size:
             raise InvalidParameter(
                 parameter="rows", value=f"{rows.shape[0]} rows", must=f"have {self.plan.size}, as planned"

@@ -1,4 +1,4 @@
-"""Private machines as scikit-learn estimators: fit releases noisy weights, all the rest is post-processing.
+"""Private models as scikit-learn estimators: fit releases noisy weights, all the rest is post-processing.
 
     PrivateSVC(epsilon=1, delta=1e-5, domain=PublicBox(low=-3, high=3), classes=[0, 1]).fit(X, y).predict(Z)
 
@@ -8,6 +8,7 @@ from rows before fit (a scaler, a selection of columns, a search for parameters)
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,11 @@ from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import is_number, members, positive, whole
 from tacit.exact.rounding import exact_parameter
-from tacit.functions.machines.features import FeatureMap, FourierFeatures, LinearFeatures
-from tacit.functions.machines.objective import DenseDesign
-from tacit.functions.machines.perturbed import perturbed_head
-from tacit.functions.machines.solvers import EpsilonInsensitive, Hinge, Huber, Logistic, Loss
-from tacit.functions.machines.training import MachinePlan, PenaltyChoice, ReleasedMachine
+from tacit.functions.models.features import FeatureMap, FourierFeatures, LinearFeatures
+from tacit.functions.models.objective import DenseDesign
+from tacit.functions.models.perturbed import perturbed_head
+from tacit.functions.models.solvers import EpsilonInsensitive, Hinge, Huber, Logistic, Loss
+from tacit.functions.models.training import KernelModelPlan, PenaltyChoice, ReleasedModel
 from tacit.guarantees import Guarantee, Neighbours, Profile, Unit, compose, group_of, rows
 from tacit.mechanisms.objective import ObjectivePerturbation
 
@@ -139,8 +140,8 @@ PUBLIC_LABELS = "the set of labels in the data is public"
 SECRET_SEED = "nobody knows the seed of the noise (a seeded source is for tests)"
 
 
-class PrivateMachine(BaseEstimator):  # type: ignore[misc]
-    """What all private machines share: the plan, the check of inputs, the release."""
+class PrivateModel(BaseEstimator):  # type: ignore[misc]
+    """What all private models share: the plan, the check of inputs, the release."""
 
     def _loss(self) -> Loss:
         raise NotImplementedError
@@ -162,14 +163,14 @@ class PrivateMachine(BaseEstimator):  # type: ignore[misc]
             features=columns, domain=self.domain, intercept=intercept, gamma=self.gamma, pairs=self.pairs
         )
 
-    def plan(self, *, n_samples: int, n_features: int, n_classes: int = 2) -> MachinePlan:
+    def plan(self, *, n_samples: int, n_features: int, n_classes: int = 2) -> KernelModelPlan:
         """What fit would run on a table of this size: its noise, its price and its errors. No row is read."""
         if self.epsilon is None or self.delta is None:
             raise InvalidParameter(
                 parameter="epsilon" if self.epsilon is None else "delta", value=None, must="be given",
                 hint="there is no default: how much may be revealed is for you to say",
             )  # fmt: skip
-        return MachinePlan.for_target(
+        return KernelModelPlan.for_target(
             epsilon=self.epsilon,
             delta=self.delta,
             loss=self._loss(),
@@ -236,28 +237,35 @@ class PrivateMachine(BaseEstimator):  # type: ignore[misc]
             plan = choice.choose(X, targets, source=self.source).plan
             bounds.append(choice.bound)
             events.append(choice.event)
-        machine = plan.release(X, targets, source=self.source)
-        if not machine.publishable:
+        model = plan.release(X, targets, source=self.source)
+        if not model.publishable:
             declared = (*declared, SECRET_SEED)
-        self.machine_ = machine
+        self.model_ = model
         self.plan_: Any = plan
         self.events_ = (*events, plan.event)
         parts = [Guarantee(bound=b, unit=unit, declared=declared) for b in (*bounds, plan.bound)]
         self.guarantee_ = parts[0] if len(parts) == 1 else compose(*parts)
 
+    @property
+    def machine_(self) -> ReleasedModel:
+        """The earlier name of `model_`, for one version."""
+        warnings.warn("machine_ is model_ now", DeprecationWarning, stacklevel=2)
+        check_is_fitted(self, "model_")
+        return self.model_
+
     def _values(self, X: Any) -> Floats:
-        check_is_fitted(self, "machine_")
-        return np.asarray(self.machine_(self._rows(X, reset=False)))
+        check_is_fitted(self, "model_")
+        return np.asarray(self.model_(self._rows(X, reset=False)))
 
     def _linear(self) -> tuple[Floats, Floats]:
-        check_is_fitted(self, "machine_")
-        features = self.machine_.features
+        check_is_fitted(self, "model_")
+        features = self.model_.features
         if not isinstance(features, LinearFeatures):
             raise AttributeError(
                 f"{type(self).__name__} with kernel={self.kernel!r} is no linear function of the columns: it has no "
                 'coefficients; kernel="linear" has'
             )
-        return self._scaled(*features.linear(self.machine_.weights))
+        return self._scaled(*features.linear(self.model_.weights))
 
     def _scaled(self, slopes: Floats, constants: Floats) -> tuple[Floats, Floats]:
         """The linear function in the unit of its answers."""
@@ -265,7 +273,7 @@ class PrivateMachine(BaseEstimator):  # type: ignore[misc]
 
     @property
     def coef_(self) -> Floats:
-        """The coefficients of a linear machine, one row a head: post-processing of the released weights.
+        """The coefficients of a linear model, one row a head: post-processing of the released weights.
 
         The released function is X @ coef_.T + intercept_ at every row inside `domain`; a row outside is moved to its
         edge first.
@@ -274,7 +282,7 @@ class PrivateMachine(BaseEstimator):  # type: ignore[misc]
 
     @property
     def intercept_(self) -> Floats:
-        """The constant of a linear machine, one for each head."""
+        """The constant of a linear model, one for each head."""
         return self._linear()[1]
 
     def __sklearn_tags__(self) -> Any:
@@ -283,8 +291,8 @@ class PrivateMachine(BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-class PrivateClassifier(ClassifierMixin, PrivateMachine):  # type: ignore[misc]
-    """Classifiers: one machine for two classes, one against the rest for each of more."""
+class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
+    """Classifiers: one model for two classes, one against the rest for each of more."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -338,7 +346,7 @@ class PrivateClassifier(ClassifierMixin, PrivateMachine):  # type: ignore[misc]
     def expected_excess_error(
         self, *, n_samples: int, n_features: int, n_classes: int | None = None
     ) -> float:
-        """How much the noise raises the expected loss of each machine, at most; no row is read."""
+        """How much the noise raises the expected loss of each model, at most; no row is read."""
         count = n_classes
         if count is None:
             public = self.classes is None or isinstance(self.classes, str)
@@ -346,7 +354,7 @@ class PrivateClassifier(ClassifierMixin, PrivateMachine):  # type: ignore[misc]
         return self.plan(n_samples=n_samples, n_features=n_features, n_classes=count).expected_excess_error()
 
 
-class PrivateRegressor(RegressorMixin, PrivateMachine):  # type: ignore[misc]
+class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
     """Regressors: targets are moved into declared bounds and scaled to [-1, 1]."""
 
     def __sklearn_tags__(self) -> Any:
@@ -528,7 +536,7 @@ class PrivateLogisticRegression(PrivateClassifier):
         # The penalty of a mean of losses tells the number of rows; where that is private, it is that of their sum.
         relative = relation(self.neighbours)
         losses = X.shape[0] if relative is Neighbours.REPLACE_ONE else 1
-        self.machine_ = ReleasedMachine(
+        self.model_ = ReleasedModel(
             features=features, weights=np.array(found), noise_std=float(mechanism.output.noise_std), bound=bound,
             loss="logistic", penalty=mechanism.ridge / (2 * max(losses, 1)), publishable=publishable,
         )  # fmt: skip
@@ -540,7 +548,7 @@ class PrivateLogisticRegression(PrivateClassifier):
         self.guarantee_ = Guarantee(bound=bound, unit=unit, declared=declared)
 
     def predict_proba(self, X: Any) -> Floats:
-        """1 / (1 + e^-f) for two classes; for more, the machines' chances scaled to add up to 1."""
+        """1 / (1 + e^-f) for two classes; for more, the models' chances scaled to add up to 1."""
         from scipy.special import expit
 
         chances = expit(self._values(X))

@@ -1,4 +1,4 @@
-"""Solvers for machines: Newton's method for smooth losses, an interior-point method for hinges.
+"""Solvers for models: Newton's method for smooth losses, an interior-point method for hinges.
 
 Neither is trusted: what they return is certified (`certify`), and only the certificate counts.
 """
@@ -15,15 +15,15 @@ import numpy as np
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import non_negative, positive, settle
 
-# Convex losses with a slope of at most M: what a machine minimises the mean of, and all that privacy needs of it.
+# Convex losses with a slope of at most M: what a model minimises the mean of, and all that privacy needs of it.
 #
-# A loss is a function of one number, the machine's value t at a row, for a given target y. Its slope bounds how far
-# one row can pull the machine; its turn, how much zero-mean noise can cost.
+# A loss is a function of one number, the model's value t at a row, for a given target y. Its slope bounds how far
+# one row can pull the model; its turn, how much zero-mean noise can cost.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loss(ABC):
-    """A convex function of the machine's value with slopes in [-lipschitz, lipschitz], for targets in [-1, 1]."""
+    """A convex function of the model's value with slopes in [-lipschitz, lipschitz], for targets in [-1, 1]."""
 
     name: ClassVar[str]
 
@@ -35,10 +35,10 @@ class Loss(ABC):
     @property
     @abstractmethod
     def at_zero(self) -> float:
-        """The largest loss of the machine that is 0 everywhere; no minimiser is longer than sqrt(at_zero / penalty)."""
+        """The largest loss of the model that is 0 everywhere; no minimiser is longer than sqrt(at_zero / penalty)."""
 
     @abstractmethod
-    def values(self, machine: Floats, target: Floats) -> Floats:
+    def values(self, model: Floats, target: Floats) -> Floats:
         """The loss at each row."""
 
     @abstractmethod
@@ -56,11 +56,11 @@ class SmoothLoss(Loss):
         """The largest second derivative."""
 
     @abstractmethod
-    def slopes(self, machine: Floats, target: Floats) -> Floats:
+    def slopes(self, model: Floats, target: Floats) -> Floats:
         """The derivative in t at each row."""
 
     @abstractmethod
-    def bends(self, machine: Floats, target: Floats) -> Floats:
+    def bends(self, model: Floats, target: Floats) -> Floats:
         """The second derivative in t at each row (any of them at a corner of the slope)."""
 
     @property
@@ -91,9 +91,9 @@ class PiecewiseLoss(Loss):
     def turn(self) -> float:
         """The total change of slope."""
 
-    def values(self, machine: Floats, target: Floats) -> Floats:
+    def values(self, model: Floats, target: Floats) -> Floats:
         b, g = self.hinges(target)
-        return np.asarray(np.maximum(g - b * machine, 0.0).sum(axis=0))
+        return np.asarray(np.maximum(g - b * model, 0.0).sum(axis=0))
 
     def excess(self, noise_std: float) -> float:
         """turn noise_std / sqrt(2 pi): a hinge loses most at its corner, where E (g)+ = noise_std / sqrt(2 pi)."""
@@ -167,18 +167,18 @@ class Logistic(SmoothLoss):
     def at_zero(self) -> float:
         return math.nextafter(math.log(2.0), 1.0)
 
-    def values(self, machine: Floats, target: Floats) -> Floats:
-        return np.asarray(np.logaddexp(0.0, -target * machine))
+    def values(self, model: Floats, target: Floats) -> Floats:
+        return np.asarray(np.logaddexp(0.0, -target * model))
 
-    def slopes(self, machine: Floats, target: Floats) -> Floats:
+    def slopes(self, model: Floats, target: Floats) -> Floats:
         from scipy.special import expit
 
-        return np.asarray(-target * expit(-target * machine))
+        return np.asarray(-target * expit(-target * model))
 
-    def bends(self, machine: Floats, target: Floats) -> Floats:
+    def bends(self, model: Floats, target: Floats) -> Floats:
         from scipy.special import expit
 
-        chance = expit(machine)
+        chance = expit(model)
         return np.asarray(chance * (1 - chance))
 
 
@@ -204,16 +204,16 @@ class Huber(SmoothLoss):
     def at_zero(self) -> float:
         return float(min(0.5, self.threshold))
 
-    def values(self, machine: Floats, target: Floats) -> Floats:
-        r = np.abs(machine - target)
+    def values(self, model: Floats, target: Floats) -> Floats:
+        r = np.abs(model - target)
         h = self.threshold
         return np.asarray(np.where(r <= h, r**2 / 2, h * r - h**2 / 2))
 
-    def slopes(self, machine: Floats, target: Floats) -> Floats:
-        return np.asarray(np.clip(machine - target, -self.threshold, self.threshold))
+    def slopes(self, model: Floats, target: Floats) -> Floats:
+        return np.asarray(np.clip(model - target, -self.threshold, self.threshold))
 
-    def bends(self, machine: Floats, target: Floats) -> Floats:
-        return np.asarray(np.abs(machine - target) <= self.threshold, dtype=np.float64)
+    def bends(self, model: Floats, target: Floats) -> Floats:
+        return np.asarray(np.abs(model - target) <= self.threshold, dtype=np.float64)
 
 
 # Certified upper ends of a solver's gap: J(w) - min J for the exact problem, floats and feature maps counted.
@@ -245,13 +245,13 @@ class FitProblem:
     radius: float
     rounding: float
 
-    def machine(self, weights: Floats) -> Floats:
+    def model(self, weights: Floats) -> Floats:
         """w . phi at each row."""
         return np.asarray(self.phi @ weights)
 
     def value(self, weights: Floats) -> float:
         """J(w), in plain floats: for the solver's steps, never for a certificate."""
-        losses = self.loss.values(self.machine(weights), self.target)
+        losses = self.loss.values(self.model(weights), self.target)
         return float(losses.sum() / self.size + self.penalty * (weights @ weights))
 
     def pull(self, coefficients: Floats) -> Floats:
@@ -265,8 +265,8 @@ class FitProblem:
         units = BLOCK + float(self.phi.shape[0]) / BLOCK + 4
         return SAFE * total * (2 * units * UNIT * self.radius + self.rounding)
 
-    def machine_error(self, weights: Floats) -> float:
-        """How far `machine` may be from the exact value at any row."""
+    def rounding_error(self, weights: Floats) -> float:
+        """How far `model` may be from the exact value at any row."""
         length = _length(weights)
         return SAFE * length * (2 * (float(self.phi.shape[1]) + 4) * UNIT * self.radius + self.rounding)
 
@@ -275,11 +275,11 @@ def gap_of_smooth(problem: FitProblem, weights: Floats) -> float:
     """|J'(w)|^2 / (4 penalty), with every rounding counted against us."""
     loss = problem.loss
     assert isinstance(loss, SmoothLoss)
-    slopes = loss.slopes(problem.machine(weights), problem.target)
+    slopes = loss.slopes(problem.model(weights), problem.target)
     gradient = problem.pull(slopes) / problem.size + 2 * problem.penalty * weights
     rows, n = float(problem.phi.shape[0]), problem.size
-    # Slopes are off by the curvature times the machine's error, and some units of their own size.
-    off = loss.curvature * problem.machine_error(weights) + 16 * UNIT * loss.lipschitz
+    # Slopes are off by the curvature times the model's error, and some units of their own size.
+    off = loss.curvature * problem.rounding_error(weights) + 16 * UNIT * loss.lipschitz
     length = _length(gradient)
     error = problem.pull_error(loss.lipschitz * rows) / n + off * problem.radius * rows / n
     error += 8 * UNIT * (loss.lipschitz * problem.radius * rows / n + 2 * problem.penalty * _length(weights))
@@ -292,11 +292,11 @@ def gap_of_hinges(problem: FitProblem, weights: Floats, dual: Floats) -> float:
     assert isinstance(loss, PiecewiseLoss)
     b, g = loss.hinges(problem.target)
     a = np.clip(dual, 0.0, 1.0)
-    residual = g - b * problem.machine(weights)
+    residual = g - b * problem.model(weights)
     lost = float((np.maximum(residual, 0.0) - a * residual).sum())
     lost = max(lost, 0.0)
     rows, n, hinges = float(problem.phi.shape[0]), problem.size, float(b.shape[0])
-    off = problem.machine_error(weights) + 8 * UNIT * (
+    off = problem.rounding_error(weights) + 8 * UNIT * (
         float(np.abs(g).max(initial=0.0)) + _length(weights) * problem.radius
     )
     # Each summand has slope at most 1 in its residual; the sum of non-negative floats is off by some units of itself.
@@ -315,12 +315,12 @@ def numerical_floor(
     longest = math.sqrt(loss.at_zero / penalty) + loss.lipschitz * radius / penalty * 1e-3
     unit = 2 * (dimension + 4) * UNIT * radius + rounding
     pull = 2 * (BLOCK + size / BLOCK + 4) * UNIT * radius + rounding
-    machine = longest * unit
+    model = longest * unit
     if isinstance(loss, SmoothLoss):
-        slope = loss.lipschitz * pull + radius * (loss.curvature * machine + 16 * UNIT * loss.lipschitz)
+        slope = loss.lipschitz * pull + radius * (loss.curvature * model + 16 * UNIT * loss.lipschitz)
         return 4 * (slope + 32 * UNIT * (loss.lipschitz * radius + penalty * longest)) ** 2 / penalty
     hinges = 2
-    return 4 * hinges * (machine + 64 * UNIT * (2 + longest * radius)) + (hinges * pull) ** 2 / penalty
+    return 4 * hinges * (model + 64 * UNIT * (2 + longest * radius)) + (hinges * pull) ** 2 / penalty
 
 
 MOST_ROWS = 2.0**50
@@ -342,15 +342,15 @@ def certified_rows(
     def gap(rows: float) -> float:
         share = rows / size
         longest = SAFE * (math.sqrt(share * loss.at_zero / penalty) + off_grid)
-        machine = SAFE * longest * (2 * (dimension + 4) * UNIT * radius + rounding)
+        model = SAFE * longest * (2 * (dimension + 4) * UNIT * radius + rounding)
         pull = SAFE * (2 * (BLOCK + rows / BLOCK + 4) * UNIT * radius + rounding)
         if isinstance(loss, SmoothLoss):
             steep = share * loss.curvature * radius**2 + 2 * penalty
             error = loss.lipschitz * share * pull
-            error += share * radius * (loss.curvature * machine + 16 * UNIT * loss.lipschitz)
+            error += share * radius * (loss.curvature * model + 16 * UNIT * loss.lipschitz)
             error += 8 * UNIT * (loss.lipschitz * radius * share + 2 * penalty * longest)
             return SAFE**4 * (steep * off_grid + 2 * error) ** 2 / (4 * penalty)
-        off = machine + 8 * UNIT * (2 + longest * radius)
+        off = model + 8 * UNIT * (2 + longest * radius)
         lost = hinges * share * (2 * off + radius * off_grid + UNIT * (2 + longest * radius))
         lost *= 1 + 64 * UNIT + 2 * UNIT * rows
         apart = off_grid + hinges * share * (2 * pull + UNIT * radius) / (2 * penalty) + 32 * UNIT * longest
@@ -409,7 +409,7 @@ def _newton(problem: FitProblem, tolerance: float, spacing: float) -> Floats | N
         rounded = on_grid_floats(weights, spacing)
         if gap_of_smooth(problem, rounded) <= tolerance:
             return rounded
-        t = problem.machine(weights)
+        t = problem.model(weights)
         gradient = problem.pull(loss.slopes(t, problem.target)) / n + 2 * penalty * weights
         hessian = _gram(problem.phi, loss.bends(t, problem.target)) / n
         hessian[np.diag_indices_from(hessian)] += 2 * penalty
@@ -445,7 +445,7 @@ def _interior(problem: FitProblem, tolerance: float, spacing: float) -> Floats |
         rounded = on_grid_floats(weights, spacing)
         if gap_of_hinges(problem, rounded, a) <= tolerance:
             return rounded
-        residual = b * problem.machine(weights) - g - lower + upper
+        residual = b * problem.model(weights) - g - lower + upper
         center = float((lower * a).mean() + (upper * (1 - a)).mean()) / 2
         diagonal = lower / a + upper / (1 - a)
         # Hinges of one row share its features: their inverse diagonals add up.

@@ -18,8 +18,8 @@ import numpy as np
 from tacit.errors import InvalidParameter, UnknownName
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import positive
-from tacit.functions.machines.columns import NumberColumn
-from tacit.functions.machines.perturbed import PerturbedRelease
+from tacit.functions.models.columns import NumberColumn
+from tacit.functions.models.perturbed import PerturbedRelease
 
 BAND = "approximate 95% band for the noise alone: curvature from noisy counts; sampling error is not in it"
 

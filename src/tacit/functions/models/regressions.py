@@ -20,8 +20,8 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import is_number, members, positive
-from tacit.functions.machines.columns import BINS, DeclaredColumns, NumberColumn
-from tacit.functions.machines.estimators import (
+from tacit.functions.models.columns import BINS, DeclaredColumns, NumberColumn
+from tacit.functions.models.estimators import (
     PUBLIC_LABELS,
     SECRET_SEED,
     class_numbers,
@@ -31,9 +31,9 @@ from tacit.functions.machines.estimators import (
     object_column,
     relation,
 )
-from tacit.functions.machines.losses import ClippedPoisson
-from tacit.functions.machines.perturbed import SMOOTH, PerturbedPlan, PerturbedRelease
-from tacit.functions.machines.solvers import Huber, Logistic, SmoothLoss
+from tacit.functions.models.losses import ClippedPoisson
+from tacit.functions.models.perturbed import SMOOTH, PerturbedPlan, PerturbedRelease
+from tacit.functions.models.solvers import Huber, Logistic, SmoothLoss
 from tacit.guarantees import Guarantee, Unit, group_of, rows
 
 
@@ -405,7 +405,7 @@ class PrivateAdditiveClassifier(PerturbedClassifier):
     @property
     def shapes_(self) -> Any:
         """The released shapes: `shapes_["age"].values`, pictures, a scorecard, JSON."""
-        from tacit.functions.machines.shapes import Shapes
+        from tacit.functions.models.shapes import Shapes
 
         check_is_fitted(self, "model_")
         return Shapes.of(self.model_, outcomes=tuple(str(c) for c in self.classes_))
@@ -443,7 +443,7 @@ class PrivateAdditiveRegressor(PerturbedRegressor):
     @property
     def shapes_(self) -> Any:
         """The released shapes, in the target's unit: pictures, a table, JSON."""
-        from tacit.functions.machines.shapes import Shapes
+        from tacit.functions.models.shapes import Shapes
 
         check_is_fitted(self, "model_")
         low, high = self._bounds()

@@ -1,6 +1,6 @@
 """What a joint release does with a question: shares of noise on sums, cells of a declared domain, coefficients.
 
-Each holder runs the treatment on its own rows and gets its vector; `layout` says what lies where in it, and `received`
+Each holder runs the assignment on its own rows and gets its vector; `layout` says what lies where in it, and `received`
 reads the parts back from the sum.
 """
 
@@ -16,10 +16,10 @@ import numpy as np
 
 from tacit.accounting import events
 from tacit.accounting.events import Event
+from tacit.curator.assignments import Applied, Assignment, NoisyParts
+from tacit.curator.functions.assignment import FunctionAssignment
 from tacit.curator.functions.fits import PureDensityFit, pure_density_fit
-from tacit.curator.functions.treatment import FunctionTreatment
 from tacit.curator.prices import Price
-from tacit.curator.treatments import Applied, NoisyParts, Treatment
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.rounding import up
@@ -82,7 +82,7 @@ class RingChance(PartNoise):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JointTreatment(Treatment):
+class JointAssignment(Assignment):
     """Shares of noise on the parts of a question; losses of several add up."""
 
     of_shares: ClassVar[bool] = True
@@ -96,7 +96,7 @@ class JointTreatment(Treatment):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JointSparse(JointTreatment):
+class JointSparse(JointAssignment):
     """A sparse histogram as the vector of all cells of its declared domain, each with its share of the noise.
 
     A cell that was declared impossible gets noise like the others, and is left out of what is published.
@@ -190,7 +190,7 @@ class JointDensityFit(PureDensityFit):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JointFunction(FunctionTreatment):
+class JointFunction(FunctionAssignment):
     """A density whose coefficients are sums over all holders' rows."""
 
     of_shares: ClassVar[bool] = True
@@ -221,7 +221,7 @@ class JointFunction(FunctionTreatment):
         return NoisyParts(parts={"numbers": self.fit.joint.release_cells(true, source=source)})
 
 
-def density_treatment(
+def density_assignment(
     question: Question, price: Price, epsilon: Fraction, *, appearances: int, size: Mapping[str, int]
 ) -> JointFunction:
     """Pólya shares on the coefficients of a pure density."""
@@ -242,35 +242,35 @@ def density_treatment(
     return JointFunction(noise=(), price=price, reason=reason, fit=fit)
 
 
-def layout(question: Question, treatment: Treatment) -> list[tuple[str, tuple[int, ...]]]:
+def layout(question: Question, assignment: Assignment) -> list[tuple[str, tuple[int, ...]]]:
     """The names and shapes of what a holder sends for a question, in order."""
-    if isinstance(treatment, JointFunction):
-        return [("numbers", (treatment.fit.plan.family.coefficients - 1,))]
+    if isinstance(assignment, JointFunction):
+        return [("numbers", (assignment.fit.plan.family.coefficients - 1,))]
     if isinstance(question, SparseQuestion):
         return [("count", (question.domain,))]
     return [(p.name, tuple(a.size or 0 for a in p.axes)) for p in question.parts]
 
 
-def received(question: Question, treatment: Treatment, parts: dict[str, AnyArray]) -> NoisyParts:
-    """The sums of all holders as what the treatment lets out."""
-    if isinstance(treatment, JointSparse):
-        return treatment.published(question, parts["count"])
-    if isinstance(treatment, JointFunction):
+def received(question: Question, assignment: Assignment, parts: dict[str, AnyArray]) -> NoisyParts:
+    """The sums of all holders as what the assignment lets out."""
+    if isinstance(assignment, JointSparse):
+        return assignment.published(question, parts["count"])
+    if isinstance(assignment, JointFunction):
         numbers = np.empty(parts["numbers"].size, dtype=object)
         numbers[:] = [int(v) for v in parts["numbers"]]
         return NoisyParts(parts={"numbers": numbers})
     return NoisyParts(parts=parts)
 
 
-def with_ring(treatment: Treatment, ring: Ring) -> Treatment:
+def with_ring(assignment: Assignment, ring: Ring) -> Assignment:
     """The same where masks are sparse: the ring's chance is one more event, and stands in the stated delta."""
     if ring.side == 0 or ring.delta == 0.0:
-        return treatment
-    noise = (*treatment.noise, Applied((), RingChance(ring=ring)))
-    pure, own = treatment.pure() is not None, Fraction(ring.delta)
-    delta = own if pure else treatment.delta + own
-    price = replace(treatment.price, delta=delta)
-    return replace(treatment, noise=noise, price=price, delta=delta)
+        return assignment
+    noise = (*assignment.noise, Applied((), RingChance(ring=ring)))
+    pure, own = assignment.pure() is not None, Fraction(ring.delta)
+    delta = own if pure else assignment.delta + own
+    price = replace(assignment.price, delta=delta)
+    return replace(assignment, noise=noise, price=price, delta=delta)
 
 
 def less_ring(price: Price, ring: Ring) -> Price:

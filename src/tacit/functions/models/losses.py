@@ -1,4 +1,4 @@
-"""Smooth convex losses of models for objective perturbation, beside those of machines."""
+"""Smooth convex losses of models for objective perturbation, beside those of models."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import positive, settle
-from tacit.functions.machines.solvers import SmoothLoss
+from tacit.functions.models.solvers import SmoothLoss
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,14 +48,14 @@ class ClippedPoisson(SmoothLoss):
         """And at least this."""
         return 0.0
 
-    def values(self, machine: Floats, target: Floats) -> Floats:
+    def values(self, model: Floats, target: Floats) -> Floats:
         top = math.log(self.most)
-        inside = np.minimum(machine, top)
-        return np.asarray(np.exp(inside) + self.most * np.maximum(machine - top, 0.0) - target * machine)
+        inside = np.minimum(model, top)
+        return np.asarray(np.exp(inside) + self.most * np.maximum(model - top, 0.0) - target * model)
 
-    def slopes(self, machine: Floats, target: Floats) -> Floats:
-        return np.asarray(np.minimum(np.exp(np.minimum(machine, math.log(self.most))), self.most) - target)
+    def slopes(self, model: Floats, target: Floats) -> Floats:
+        return np.asarray(np.minimum(np.exp(np.minimum(model, math.log(self.most))), self.most) - target)
 
-    def bends(self, machine: Floats, target: Floats) -> Floats:
+    def bends(self, model: Floats, target: Floats) -> Floats:
         top = math.log(self.most)
-        return np.asarray(np.where(machine <= top, np.exp(np.minimum(machine, top)), 0.0))
+        return np.asarray(np.where(model <= top, np.exp(np.minimum(model, top)), 0.0))

@@ -1,6 +1,6 @@
-"""A treatment: the mechanisms that give noise to the parts of a question, the price they keep to, and why these.
+"""An assignment: the mechanisms that give noise to the parts of a question, the price they keep to, and why these.
 
-What it costs its mechanisms say; what it lets out and how that is read is the treatment's. Independent noise is made
+What it costs its mechanisms say; what it lets out and how that is read is the assignment's. Independent noise is made
 here: Laplace noise (sized by L1, pure) or Gaussian noise (sized by L2), whichever has the smaller error at 95%. Parts
 on one grid are one vector with the question's own joint sensitivity where that needs less noise; others (the two sums
 of a ratio) get equal shares of the price.
@@ -46,7 +46,7 @@ from tacit.statistics.forms import Average, Share, reals
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoisyParts:
-    """What a treatment lets out: noisy integers by part, and the keys where these were not known in advance."""
+    """What an assignment lets out: noisy integers by part, and the keys where these were not known in advance."""
 
     parts: dict[str, Any]
     keys: tuple[tuple[Any, ...], ...] | None = None
@@ -82,7 +82,7 @@ def _no_cells() -> AnyArray:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Treatment:
+class Assignment:
     """The noise of one question: what is applied to which parts, the price that it keeps to, and why this."""
 
     noise: tuple[Applied, ...]
@@ -118,7 +118,7 @@ class Treatment:
         return tuple(dict.fromkeys(found))
 
     def pure(self) -> Fraction | None:
-        """The exact epsilon, where the whole treatment has one."""
+        """The exact epsilon, where the whole assignment has one."""
         return _total([m.exact_epsilon for m in self.mechanisms])
 
     def approximate(self) -> tuple[Fraction, Fraction] | None:
@@ -208,7 +208,7 @@ class Treatment:
     def own_error(
         self, question: Question, confidence: Fraction, rows: int | None
     ) -> tuple[float | None, float | None, str] | None:
-        """E |error|, its quantile and what they are about, where the treatment knows better than its parts."""
+        """E |error|, its quantile and what they are about, where the assignment knows better than its parts."""
         return None
 
     # --- errors before a row is read ------------------------------------------------------------------
@@ -285,22 +285,22 @@ def cells_of(question: Question, parts: Sequence[str]) -> int:
     return sum(p.cells or 0 for p in question.parts if p.name in parts)
 
 
-def treat(question: Question, price: Price) -> Treatment:
+def assign(question: Question, price: Price) -> Assignment:
     """Independent noise on every number of a question at this price, of the kind with the smaller error."""
     groups = groups_of(question)
     if not groups:
-        return Treatment(noise=(), price=price, reason="no unit can change it: it is published as it is")
+        return Assignment(noise=(), price=price, reason="no unit can change it: it is published as it is")
     return _best(_options(price, groups), price)
 
 
-def _best(options: dict[str, tuple[Applied, ...]], price: Price) -> Treatment:
+def _best(options: dict[str, tuple[Applied, ...]], price: Price) -> Assignment:
     errors = {
         name: math.exp(_mean([math.log(_size(a) + 0.5) for a in applied]))
         for name, applied in options.items()
     }
     name = min(errors, key=lambda n: errors[n])
     reason = compared(f"{name} noise", {f"{n} noise": e for n, e in errors.items()})
-    found = Treatment(noise=options[name], price=price, reason=reason, candidates=errors)
+    found = Assignment(noise=options[name], price=price, reason=reason, candidates=errors)
     return found if found.pure() is not None else replace(found, delta=price.spent_delta)
 
 
@@ -315,9 +315,9 @@ def compared(name: str, errors: Mapping[str, float]) -> str:
     return f"{name}: at this price its error is {times} that of {other}"
 
 
-def law_of(treatment: Treatment) -> str:
-    """What independent noise of a treatment is called among its rivals."""
-    return "Laplace noise" if isinstance(treatment.noise[0].mechanism, Laplace) else "Gaussian noise"
+def law_of(assignment: Assignment) -> str:
+    """What independent noise of an assignment is called among its rivals."""
+    return "Laplace noise" if isinstance(assignment.noise[0].mechanism, Laplace) else "Gaussian noise"
 
 
 def laplace(group: Group, epsilon: Fraction) -> Applied:
@@ -427,13 +427,15 @@ def check(question: Question, unit: Unit) -> None:
         )  # fmt: skip
 
 
-def population(question: Question, treatment: Treatment, noisy: NoisyParts, confidence: Fraction) -> Estimate:
+def population(
+    question: Question, assignment: Assignment, noisy: NoisyParts, confidence: Fraction
+) -> Estimate:
     """Value and interval for the population."""
     miss = 1 - confidence
     form = question.form
     assert isinstance(form, Share | Average)
-    inner = estimate(question, treatment.noise, noisy.parts, 1 - miss / 2)
-    rows = _rows(question, form, noise_by_part(treatment.noise), noisy.parts, float(miss / 4))
+    inner = estimate(question, assignment.noise, noisy.parts, 1 - miss / 2)
+    rows = _rows(question, form, noise_by_part(assignment.noise), noisy.parts, float(miss / 4))
     low, high = (inner.low - form.low) / form.width, (inner.high - form.low) / form.width
     tail = float(miss / 8)
     if question.statistic.yes_or_no:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import is_number, members, settle, whole
-from tacit.functions.machines.features import PublicBox
+from tacit.functions.models.features import PublicBox
 
 BINS = 24
 OTHER = "(other)"

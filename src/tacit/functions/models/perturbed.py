@@ -21,9 +21,9 @@ from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import is_number, positive, settle, whole
 from tacit.exact.rounding import down
-from tacit.functions.machines.columns import LONGEST, CategoryColumn, Column, DeclaredColumns, NumberColumn
-from tacit.functions.machines.objective import BinnedDesign, DenseDesign, ModelRows, PerturbedObjective
-from tacit.functions.machines.solvers import SmoothLoss
+from tacit.functions.models.columns import LONGEST, CategoryColumn, Column, DeclaredColumns, NumberColumn
+from tacit.functions.models.objective import BinnedDesign, DenseDesign, ModelRows, PerturbedObjective
+from tacit.functions.models.solvers import SmoothLoss
 from tacit.guarantees import Neighbours, Profile, gaussian_budget
 from tacit.mechanisms import RoundedGaussian
 from tacit.mechanisms.objective import Minimise, ObjectivePerturbation

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.exact.arrays import Floats
-from tacit.functions.machines.solvers import UNIT, SmoothLoss
+from tacit.functions.models.solvers import UNIT, SmoothLoss
 
 BLOCK = 4096
 """Rows that are added up together: sums of blocks are off by (BLOCK + blocks) units."""
@@ -32,12 +32,12 @@ class ModelRows(ABC):
     radius: float
 
     @abstractmethod
-    def machine(self, weights: Floats) -> Floats:
+    def model(self, weights: Floats) -> Floats:
         """w . x at each row."""
 
     @abstractmethod
-    def machine_error(self, weights: Floats) -> float:
-        """How far `machine` may be from the exact value at any row."""
+    def rounding_error(self, weights: Floats) -> float:
+        """How far `model` may be from the exact value at any row."""
 
     @abstractmethod
     def pull(self, coefficients: Floats) -> Floats:
@@ -74,10 +74,10 @@ class DenseDesign(ModelRows):
         """How many weights there are."""
         return int(self.table.shape[1])
 
-    def machine(self, weights: Floats) -> Floats:
+    def model(self, weights: Floats) -> Floats:
         return np.asarray(self.table @ weights)
 
-    def machine_error(self, weights: Floats) -> float:
+    def rounding_error(self, weights: Floats) -> float:
         return SAFE * 2 * (self.dimension + 4) * UNIT * self.radius * _length(weights)
 
     def pull(self, coefficients: Floats) -> Floats:
@@ -121,14 +121,14 @@ class BinnedDesign(ModelRows):
         """How many weights there are."""
         return self.bins
 
-    def machine(self, weights: Floats) -> Floats:
+    def model(self, weights: Floats) -> Floats:
         scaled = weights * self.height
         total = np.zeros(self.rows)
         for j in range(self.codes.shape[1]):
             total += scaled[self.codes[:, j]]
         return total
 
-    def machine_error(self, weights: Floats) -> float:
+    def rounding_error(self, weights: Floats) -> float:
         return SAFE * 2 * float(self.codes.shape[1] + 4) * UNIT * self.radius * _length(weights)
 
     def pull(self, coefficients: Floats) -> Floats:
@@ -192,20 +192,20 @@ class PerturbedObjective:
 
     def value(self, weights: Floats) -> float:
         """J(w) in plain floats: for the solver's steps only."""
-        losses = self.loss.values(self.design.machine(weights), self.target)
+        losses = self.loss.values(self.design.model(weights), self.target)
         return float(losses.sum() + weights @ self._quadratic(weights) / 2 + self.term @ weights)
 
     def gradient(self, weights: Floats, *, exact: bool = False) -> tuple[Floats, float]:
         """The gradient in floats, and a bound on the length of its error."""
         design, loss = self.design, self.loss
-        slopes = loss.slopes(design.machine(weights), self.target)
+        slopes = loss.slopes(design.model(weights), self.target)
         pulled = (design.exact_pull if exact else design.pull)(slopes)
         found = pulled + self._quadratic(weights) + self.term
         rows, size = float(design.rows), self.ridge
         if self.smooth is not None:
             size += float(np.linalg.norm(self.smooth))
-        # Slopes are off by the curvature times the machine's error, and by some units of their own size.
-        off = loss.curvature * design.machine_error(weights) + 16 * UNIT * loss.lipschitz
+        # Slopes are off by the curvature times the model's error, and by some units of their own size.
+        off = loss.curvature * design.rounding_error(weights) + 16 * UNIT * loss.lipschitz
         total = float(np.abs(slopes).sum()) * SAFE
         error = design.pull_error(total, exact=exact) + off * design.radius * rows
         error += (
@@ -249,7 +249,7 @@ class PerturbedObjective:
                 if reached <= tolerance or step_number > NEWTON_STEPS // 2:
                     return best
             if factor is None or length > tolerance * 2.0**8 or step_number % 4 == 0:
-                hessian = design.gram(loss.bends(design.machine(weights), self.target))
+                hessian = design.gram(loss.bends(design.model(weights), self.target))
                 if self.smooth is not None:
                     hessian += self.smooth
                 hessian[np.diag_indices_from(hessian)] += self.ridge

@@ -1,6 +1,6 @@
-"""Finite feature maps: a row becomes a vector of bounded length, and a machine is a vector of weights.
+"""Finite feature maps: a row becomes a vector of bounded length, and a model is a vector of weights.
 
-The machine is trained *in* the finite space that the map spans, so that its weights are all there is to release, and
+The model is trained *in* the finite space that the map spans, so that its weights are all there is to release, and
 their Euclidean length is the norm of the function. Each map states the exact length that no row exceeds (`radius`,
 the root of sup K(x, x)) and how far its floats may be from the exact map (`rounding`); training counts that.
 """
@@ -20,7 +20,7 @@ from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import is_number, members, non_negative, positive, settle, whole
 
-# Public domains: where rows are put before a machine sees them, so that no row is longer than was declared.
+# Public domains: where rows are put before a model sees them, so that no row is longer than was declared.
 
 
 def _coordinates(parameter: str, value: Any) -> tuple[float, ...] | float:
@@ -219,7 +219,7 @@ class FeatureMap(ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinearFeatures(FeatureMap):
-    """The row itself, scaled about the domain's centre into the unit ball: linear machines. K(x, y) = x . y."""
+    """The row itself, scaled about the domain's centre into the unit ball: linear models. K(x, y) = x . y."""
 
     @property
     def dimension(self) -> int:

@@ -14,14 +14,14 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import is_number
-from tacit.functions.machines.estimators import (
+from tacit.functions.models.estimators import (
     SECRET_SEED,
     class_numbers,
     declared_classes,
     number_or_nan,
     object_column,
 )
-from tacit.functions.machines.trees import (
+from tacit.functions.models.trees import (
     Codes,
     ReleasedTree,
     SplitColumn,

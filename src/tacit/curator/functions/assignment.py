@@ -15,23 +15,23 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.accounting.events import GaussianEvent
+from tacit.curator.assignments import Assignment, NoisyParts, mu_squared_within, pure_within
 from tacit.curator.functions.fits import (
     Density,
     DensityFit,
     FunctionFit,
-    MachineFit,
+    KernelModelFit,
     PureDensity,
     PureDensityFit,
     density_fit,
-    machine_fit,
+    kernel_model_fit,
     pure_density_fit,
 )
 from tacit.curator.functions.histogram_fit import HistogramDensityFit, histogram_fit
 from tacit.curator.functions.models import ModelStatistic, PerturbedFit, perturbed_fit
-from tacit.curator.functions.statistics import InputColumns, MachineStatistic
+from tacit.curator.functions.statistics import InputColumns, KernelModelStatistic
 from tacit.curator.intervals import Estimate
 from tacit.curator.prices import Price
-from tacit.curator.treatments import NoisyParts, Treatment, mu_squared_within, pure_within
 from tacit.errors import FitFailed, InvalidParameter, NotCertified
 from tacit.exact.arrays import Floats
 from tacit.exact.balls import ball, lower
@@ -94,7 +94,7 @@ class PublishedFunction:
     def predict(self, points: Any) -> npt.NDArray[Any]:
         """A classifier's class for each point; the value itself for other functions."""
         values = self(points)
-        classes = self.fit.classes if isinstance(self.fit, MachineFit | PerturbedFit) else ()
+        classes = self.fit.classes if isinstance(self.fit, KernelModelFit | PerturbedFit) else ()
         if not classes:
             return values
         chosen = (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
@@ -129,7 +129,7 @@ MARGIN = 1 - 2.0**-50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FunctionTreatment(Treatment):
+class FunctionAssignment(Assignment):
     """One release of all the numbers that a function is made of."""
 
     fit: FunctionFit
@@ -171,8 +171,8 @@ class FunctionTreatment(Treatment):
         """The function on the grid that is shown, or its weights, with a band for the noise, point by point."""
         numbers, z = self.numbers(noisy), self.fit.spread(float(confidence), coordinates)
         statistic, fit = question.statistic, self.fit
-        if isinstance(statistic, MachineStatistic) and statistic.kernel == "linear":
-            assert isinstance(fit, MachineFit)
+        if isinstance(statistic, KernelModelStatistic) and statistic.kernel == "linear":
+            assert isinstance(fit, KernelModelFit)
             value = fit.weights(numbers).T
             half = np.full(value.shape, z * float(fit.plan.noise_std))
             value, half = (x[:, 0] if x.shape[1] == 1 else x for x in (value, half))
@@ -263,18 +263,18 @@ def fixed_sentence(action: Callable[[], T]) -> T:
     raise stop
 
 
-def treat_function(question: Question, price: Price, *, earlier: bool = False) -> FunctionTreatment:
+def assign_function(question: Question, price: Price, *, earlier: bool = False) -> FunctionAssignment:
     """Gaussian noise by the mu that the price has room for; for densities at a pure price pure noise by its epsilon.
 
     `earlier` chooses as 0.1.0 did.
     """
     if isinstance(question.statistic, PureDensity):
-        return _treat_pure(question, price, earlier)
+        return _assign_pure(question, price, earlier)
     if isinstance(question.statistic, Density) and price.kind == "pure" and not earlier:
         fit = histogram_fit(question, pure_within(price) or Fraction(0))
         return _of_cells(fit, price, "Laplace noise on the counts of cells: the price is pure")
     if isinstance(question.statistic, ModelStatistic):
-        return _treat_model(question, price)
+        return _assign_model(question, price)
     squared = mu_squared_within(price)
     if squared is None:
         raise InvalidParameter(
@@ -283,17 +283,17 @@ def treat_function(question: Question, price: Price, *, earlier: bool = False) -
         )  # fmt: skip
     limit = squared
     mu = lower(lambda: ball(limit).sqrt()) * MARGIN
-    made: DensityFit | MachineFit = (density_fit if isinstance(question.statistic, Density) else machine_fit)(
-        question, mu
-    )
+    made: DensityFit | KernelModelFit = (
+        density_fit if isinstance(question.statistic, Density) else kernel_model_fit
+    )(question, mu)
     event = made.mechanism.event
     _within(event.squared if isinstance(event, GaussianEvent) else None, squared)
     reason = f"Gaussian noise on {made.mechanism.dimension} numbers, which are the whole function"
     delta = price.delta if price.kind == "approximate" and price.delta is not None else Fraction(0)
-    return FunctionTreatment(noise=(), price=price, reason=reason, delta=delta, fit=made)
+    return FunctionAssignment(noise=(), price=price, reason=reason, delta=delta, fit=made)
 
 
-def _treat_model(question: Question, price: Price) -> FunctionTreatment:
+def _assign_model(question: Question, price: Price) -> FunctionAssignment:
     """One perturbed objective at the (epsilon, delta) of the price."""
     if price.kind != "approximate" or price.epsilon is None or price.delta is None:
         raise InvalidParameter(
@@ -306,17 +306,17 @@ def _treat_model(question: Question, price: Price) -> FunctionTreatment:
         f"{fit.noise.noise_std:.3g} beside a ridge of {fit.noise.ridge:.3g}; noise on the weights of the same fit "
         f"would have to cover moves of {fit.noise.gradient * fit.noise.rows / fit.noise.ridge:.3g}"
     )
-    return FunctionTreatment(noise=(), price=price, reason=reason, delta=price.delta, fit=fit)
+    return FunctionAssignment(noise=(), price=price, reason=reason, delta=price.delta, fit=fit)
 
 
-def _of_cells(fit: HistogramDensityFit, price: Price, reason: str) -> FunctionTreatment:
+def _of_cells(fit: HistogramDensityFit, price: Price, reason: str) -> FunctionAssignment:
     _within(fit.mechanism.exact_epsilon, fit.epsilon)
     numbers = int(np.prod(fit.cells))
     reason = f"{reason}; {numbers} numbers, which are the whole function"
-    return FunctionTreatment(noise=(), price=price, reason=reason, fit=fit)
+    return FunctionAssignment(noise=(), price=price, reason=reason, fit=fit)
 
 
-def _treat_pure(question: Question, price: Price, earlier: bool) -> FunctionTreatment:
+def _assign_pure(question: Question, price: Price, earlier: bool) -> FunctionAssignment:
     """The least noisy of the pure mechanisms, at the epsilon that the price has room for; no delta is spent."""
     epsilon = pure_within(price)
     if epsilon is None:
@@ -338,7 +338,7 @@ def _treat_pure(question: Question, price: Price, earlier: bool) -> FunctionTrea
     reason = (
         f"{fit.plan.choice.reason}; {fit.plan.family.coefficients - 1} numbers, which are the whole function"
     )
-    return FunctionTreatment(noise=(), price=price, reason=reason, fit=fit)
+    return FunctionAssignment(noise=(), price=price, reason=reason, fit=fit)
 
 
 def _within(spent: Fraction | None, limit: Fraction) -> None:
