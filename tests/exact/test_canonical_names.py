@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from tacit.anonymity.treatments.lost import Lost
 
 from tacit.accounting import events, loss_distribution, privacy_curve
+from tacit.anonymity.treatments.lost import Lost
 from tacit.exact.canonical import formerly
 
 
