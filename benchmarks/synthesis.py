@@ -26,7 +26,8 @@ from tacit.noise.source import SeededSource
 from tacit.sources.margins import counts_of
 from tacit.sources.schema import Schema
 from tacit.synthesis.answers import Synthetic
-from tacit.synthesis.rounds import scaled_margins, synthesise_margins
+from tacit.synthesis.choices import scaled_margins
+from tacit.synthesis.rounds import synthesise_margins
 from tacit.synthesis.schedule import calibrated, epsilon_of
 from tacit.synthesis.statistic import synthetic_table
 

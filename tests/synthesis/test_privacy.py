@@ -14,8 +14,9 @@ from synthesis.toys import chain, everything, loud, margins_of, question
 from tacit.accounting import account
 from tacit.audit import opinion_on_certificate
 from tacit.noise.source import SeededSource
+from tacit.synthesis.choices import penalty_of, scaled_margins
 from tacit.synthesis.model import Model
-from tacit.synthesis.rounds import _choose, penalty_of, scaled_margins
+from tacit.synthesis.rounds import _choose
 from tacit.synthesis.schedule import calibrated, epsilon_of, score_sensitivity
 
 SIZES = (2, 3, 2)

@@ -1,10 +1,11 @@
 """Finished synthetic rows: the rows themselves, counts read off them, and how far those may be from the truth.
 
-Four statements, and no other (docs/theory):
+Five statements, and no other (docs/theory):
 
     measured       the first measured margin that holds all columns of a filter: its noise has the stated law
     error          the measured error of the finished rows: an upper bound for every checked margin at once
-    none           no margin with these columns was measured or checked: a count without an interval
+    choice         what the choices tell of every margin that could have been chosen, where that is narrower
+    none           no margin with these columns was measured, checked or a candidate: a count without an interval
     number of rows the noisy number, from the one-way margins
 
 Intervals are about the table, not about a population. All of this is post-processing.
@@ -18,7 +19,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +44,8 @@ from tacit.sources.expressions import (
 )
 from tacit.sources.schema import Schema
 from tacit.statistics.synthetic import arrow_column
-from tacit.synthesis.rounds import Outcome, scaled_margins
+from tacit.synthesis.choices import choice_bounds, scaled_margins
+from tacit.synthesis.rounds import Outcome
 from tacit.synthesis.schedule import Schedule
 from tacit.synthesis.trees import Margin
 
@@ -52,6 +54,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MADE = "These rows are synthetic: drawn from noisy margins, nobody's own."
+ROWS_SHARE, CHOICE_SHARE = 0.1, 0.2
+"""Shares of an interval's miss: for the number of rows, and for the choices beside measured errors."""
+MOST_SUMMED = 2**20
+"""Sums of noise up to this range have their exact law; wider ones are bounded."""
 NOT_FOR = (
     "statements about single rows: no row is anybody's",
     "margins without a measured error, and counts by more columns than were checked",
@@ -86,6 +92,7 @@ class Synthetic:
     schedule: Schedule
     outcome: Outcome = field(repr=False)
     checked: tuple[Margin, ...]
+    candidates: tuple[Margin, ...] = ()
     seed: int
     confidence: float = 0.95
     publishable: bool = True
@@ -204,16 +211,16 @@ class Synthetic:
         first = self._first(margin)
         if first is not None:
             return self._measured(value, inside, margin, first, level)
-        bound = self._bound(margin, level)
+        bound, rests_on = self._bound(margin, level)
         if bound is None:
             return RowsAnswer(
-                value=value, low=math.nan, high=math.nan, confidence=level, measured=False,
-                rests_on="no margin with these columns was measured or checked: the interval is unknown",
+                value=value, low=math.nan, high=math.nan, confidence=level, measured=False, rests_on=rests_on
             )  # fmt: skip
-        off = (bound + self.rows_within(0.1 * (1 - level)) + abs(self.total - int(counts.sum()))) / 2
+        within = self.rows_within(ROWS_SHARE * (1 - level))
+        off = (bound + within + abs(self.total - int(counts.sum()))) / 2
         return RowsAnswer(
             value=value, low=max(0.0, value - off), high=value + off, confidence=level, measured=False,
-            rests_on=f"the measured error of the rows on {self.label(margin)}",
+            rests_on=rests_on,
         )  # fmt: skip
 
     def label(self, margin: Margin) -> str:
@@ -233,30 +240,73 @@ class Synthetic:
         self, value: float, inside: Any, margin: Margin, first: tuple[Margin, Integers, float], level: float
     ) -> RowsAnswer:
         """The measured cells of the filter, with the law of their noise (theorem `measured-cells`)."""
-        from scipy.special import ndtri
-
         chosen, counts, std = first
         shape = [self.sizes[i] if i in margin else 1 for i in chosen]
         wide = np.broadcast_to(inside.reshape(shape), [self.sizes[i] for i in chosen]).ravel()
         cells = int(wide.sum())
         middle = float(counts[wide].sum())
-        half = float(ndtri(0.5 + level / 2)) * std * math.sqrt(cells) + cells / 2 if cells else 0.0
+        half = sum_within(std, cells, 1 - level)
         return RowsAnswer(
             value=value, low=max(0.0, middle - half), high=max(0.0, middle + half), confidence=level, measured=True,
             rests_on=f"the measured margin {self.label(chosen)}: {cells:,} cells with noise of {std:.3g} each",
         )  # fmt: skip
 
-    def _bound(self, margin: Margin, level: float) -> float | None:
-        """An upper bound of ||t - S||_1 for this margin, at nine tenths of the miss; None where nothing was checked."""
-        if self.outcome.errors is None:
-            return None
-        reach = self.reach(1 - 0.9 * (1 - level))
-        over = [
-            max(0.0, float(y) + reach)
-            for c, y in zip(self.checked, self.outcome.errors.tolist(), strict=True)
-            if set(margin) <= set(c)
-        ]
-        return min(over) if over else None
+    def _bound(self, margin: Margin, level: float) -> tuple[float | None, str]:
+        """An upper bound of ||t - S||_1 for this margin and what it rests on; None where nothing is known.
+
+        The measured errors and the choices share the miss in a way that declarations alone decide, so that the
+        narrower of both may be used.
+        """
+        left = (1 - ROWS_SHARE) * (1 - level)
+        possible = any(set(margin) <= set(c) for c in self.candidates)
+        by_choice = 0.0 if not possible else CHOICE_SHARE * (1 - level) if self.schedule.errors else left
+        found: list[tuple[float, str]] = []
+        if self.outcome.errors is not None:
+            reach = self.reach(1 - (left - by_choice))
+            over = [
+                max(0.0, float(y) + reach) + self._shift(c, margin)
+                for c, y in zip(self.checked, self.outcome.errors.tolist(), strict=True)
+                if set(margin) <= set(c)
+            ]
+            found += [(o, f"the measured error of the rows on {self.label(margin)}") for o in over]
+        if by_choice:
+            for c, bound in self.choice_bounds(by_choice).items():
+                if set(margin) <= set(c):
+                    reason = f"the choices: {self.label(c)} could have been chosen"
+                    found.append((bound + self._shift(c, margin), reason))
+        # A bound as large as the table says nothing.
+        known = [pair for pair in found if pair[0] < 2 * self.total]
+        if not known:
+            return (
+                None,
+                "no margin with these columns was measured, checked or near enough: the interval is unknown",
+            )
+        return min(known)
+
+    def _shift(self, larger: Margin, margin: Margin) -> int:
+        """How far the counts of a margin are from those of a larger one, added up: only rounding sets them apart."""
+        if len(self.outcome.rows) == self.total or larger == margin:
+            return 0
+        held = self._counts
+        for m in (larger, margin):
+            if m not in held:
+                held.update(scaled_margins(self.outcome.rows, self.sizes, [m], self.total))
+        shape = [self.sizes[i] for i in larger]
+        gone = tuple(k for k, i in enumerate(larger) if i not in margin)
+        return int(np.abs(held[larger].reshape(shape).sum(axis=gone).ravel() - held[margin]).sum())
+
+    @cached_property
+    def _counts(self) -> dict[Margin, Integers]:
+        """Counts of the rows by margin, as they stand for the table; filled where they are asked for."""
+        return {}
+
+    def choice_bounds(self, miss: float) -> dict[Margin, float]:
+        """Upper bounds of ||t - S||_1 by the choices, all at once but with this probability; empty without a record."""
+        if self.outcome.choices is None:
+            return {}
+        return choice_bounds(
+            self.outcome.choices, self.outcome.chosen, self.candidates, self.sizes, self.schedule, miss=miss
+        )
 
     def reach(self, level: float) -> float:
         """How far below the truth all noisy errors stay at once, with this confidence."""
@@ -293,8 +343,9 @@ class Synthetic:
             for k in range(1, len(c)):
                 for part in itertools.combinations(c, k):
                     if part in high:
-                        high[part] = min(high[part], high[c])
-                        low[c] = max(low[c], low[part])
+                        shift = self._shift(c, part)
+                        high[part] = min(high[part], high[c] + shift)
+                        low[c] = max(low[c], low[part] - shift)
         return {
             c: (
                 min(1.0, max(0.0, noisy[c]) / scale),
@@ -350,6 +401,34 @@ class Synthetic:
             f"Synthetic({len(self.outcome.rows):,} rows of {len(self.columns)} columns for about {self.total:,}, "
             f"{len(self.outcome.chosen)} margins measured, {len(self.checked)} checked)"
         )
+
+
+@cache
+def sum_within(noise_std: float, cells: int, miss: float) -> float:
+    """How far the sum of so many independent rounded normal draws is from 0, but with this probability.
+
+    By the exact law: the probabilities of one draw, convolved. Sums with a wide range are bounded by the normal
+    quantile and half a unit a draw for the rounding.
+    """
+    from scipy.special import ndtr, ndtri
+
+    if not cells:
+        return 0.0
+    plain = float(-ndtri(miss / 2)) * noise_std * math.sqrt(cells) + cells / 2
+    reach = math.ceil(12 * noise_std * math.sqrt(cells)) + 2
+    one = math.ceil(12 * noise_std) + 2
+    length = 1 << (2 * max(reach, one) + 1).bit_length()
+    if length > MOST_SUMMED or miss < 1e-9:
+        return plain
+    steps = np.arange(-one, one + 1)
+    below = ndtr((steps - 0.5) / noise_std)
+    single = np.zeros(length)
+    single[steps % length] = ndtr((steps + 0.5) / noise_std) - below
+    law = np.fft.irfft(np.fft.rfft(single) ** cells, n=length)
+    half = law[: length // 2]
+    # P(|sum| <= q), less far more than the rounding of the transform and the mass outside of the range.
+    inside = half[0] + 2 * np.concatenate([[0.0], np.cumsum(half[1:])])
+    return min(plain, float(np.argmax(inside >= 1 - miss + 1e-11 + 1e-14 * cells)))
 
 
 def _level(confidence: float) -> float:

@@ -12,7 +12,6 @@ true counts enter a choice, a measurement and the final errors, and nothing else
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -23,18 +22,16 @@ from tacit.exact.arrays import Integers
 from tacit.mechanisms import RoundedGaussian
 from tacit.noise.source import Source, default_source
 from tacit.sources.error_boundary import each
-from tacit.sources.margins import counts_of
+from tacit.synthesis.choices import ChoiceLog, Choices, penalty_of, scaled_margins
 from tacit.synthesis.drawing import Codes, draw_rows
 from tacit.synthesis.model import Model
 from tacit.synthesis.schedule import Schedule
-from tacit.synthesis.trees import Margin, cells_of, fits
+from tacit.synthesis.trees import Margin, fits
 
 WARM, FIRST, LAST = 15, 60, 150
 """Steps of the fit: in each round, after the one-way margins, and at the end."""
 SCORED = 50_000
 """At most so many rows are drawn to score the candidates."""
-PENALTY = math.sqrt(2 / math.pi) / 2
-"""Half of E |noise| of a cell over its standard deviation: better than the whole on Adult and two other tables."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +44,7 @@ class Outcome:
     total: int
     rows: Codes = field(repr=False)
     errors: Integers | None = None
+    choices: Choices | None = None
 
 
 def synthesise_margins(
@@ -73,10 +71,13 @@ def synthesise_margins(
     model.fit(FIRST)
     chosen: list[Margin] = []
     measured: list[Integers] = []
+    log = ChoiceLog(sizes=shape)
     for _ in each(range(schedule.rounds), "rounds of synthesis"):
-        known = scaled_margins(draw_rows(model, min(total, SCORED), source), shape, candidates, total)
+        scored = draw_rows(model, min(total, SCORED), source)
+        known = scaled_margins(scored, shape, candidates, total)
         margin = _choose(true, known, candidates, schedule, model, cells, source)
         noisy = _noisy(schedule.measuring, true[margin], source)
+        log.add(scored, [*model.targets, *model.zeros], margin, noisy, known[margin])
         shaped = noisy.reshape([shape[i] for i in margin]).astype(np.float64)
         model.measure(margin, shaped, float(schedule.measuring.noise_std) ** 2)
         model.arrange()
@@ -85,13 +86,15 @@ def synthesise_margins(
         measured.append(noisy)
     model.fit(LAST)
     rows = draw_rows(model, total if draw is None else draw, source)
+    finished = scaled_margins(rows, shape, [*dict.fromkeys([*candidates, *checked])], total)
     return Outcome(
         ones=tuple(ones),
         chosen=tuple(chosen),
         measured=tuple(measured),
         total=total,
         rows=rows,
-        errors=_errors(true, rows, shape, schedule, checked, total, source),
+        errors=_errors(true, finished, schedule, checked, source),
+        choices=log.settled(candidates, finished, schedule, total=total, cells=cells),
     )
 
 
@@ -121,23 +124,6 @@ def noisy_total(ones: Sequence[Integers]) -> int:
     return max(1, round(mean))
 
 
-def scaled_margins(
-    rows: Codes, sizes: tuple[int, ...], margins: Sequence[Margin], total: int
-) -> dict[Margin, Integers]:
-    """Counts of rows by margin, as whole numbers that stand for `total` rows."""
-    columns = [rows[:, i] for i in range(len(sizes))]
-    found = counts_of(columns, sizes, margins)
-    if len(rows) == total:
-        return found
-    scale = total / max(len(rows), 1)
-    return {m: np.rint(c * scale).astype(np.int64) for m, c in found.items()}
-
-
-def penalty_of(margin: Margin, sizes: Sequence[int], schedule: Schedule) -> Fraction:
-    """Half of what noise alone would add to the L1 distance; a public number."""
-    return Fraction(PENALTY * float(schedule.measuring.noise_std) * cells_of(margin, sizes))
-
-
 def _choose(
     true: Mapping[Margin, Integers],
     known: Mapping[Margin, Integers],
@@ -155,7 +141,7 @@ def _choose(
     """
     sizes, have = model.sizes, [*model.targets, *model.zeros]
     left = list(candidates)
-    scores = [int(np.abs(true[c] - known[c]).sum()) - penalty_of(c, sizes, schedule) for c in left]
+    scores = [int(np.abs(true[c] - known[c]).sum()) - Fraction(penalty_of(c, sizes, schedule)) for c in left]
     while left:
         at = schedule.choosing.choose(scores, source=source).index
         if fits([*have, left[at]], sizes, cells):
@@ -166,16 +152,13 @@ def _choose(
 
 def _errors(
     true: Mapping[Margin, Integers],
-    rows: Codes,
-    sizes: tuple[int, ...],
+    finished: Mapping[Margin, Integers],
     schedule: Schedule,
     checked: Sequence[Margin],
-    total: int,
     source: Source,
 ) -> Integers | None:
     """||t_c - S_c||_1 of every checked margin of the finished rows, with noise (`synthesis-errors`)."""
     if schedule.errors is None:
         return None
-    drawn = scaled_margins(rows, sizes, checked, total)
-    exact = np.array([int(np.abs(true[c] - drawn[c]).sum()) for c in checked], dtype=np.int64)
+    exact = np.array([int(np.abs(true[c] - finished[c]).sum()) for c in checked], dtype=np.int64)
     return _noisy(schedule.errors, exact, source)
