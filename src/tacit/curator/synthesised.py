@@ -32,6 +32,7 @@ from tacit.sources.margins import MarginCells
 from tacit.sources.query import Cells
 from tacit.statistics.base import Question
 from tacit.synthesis.answers import NOT_FOR, Synthetic
+from tacit.synthesis.choices import Choices
 from tacit.synthesis.rounds import Outcome, synthesise_margins
 from tacit.synthesis.schedule import Schedule, calibrated, epsilon_of
 from tacit.synthesis.statistic import ERRORS, MODEL_CELLS, ROUNDS, SyntheticTable, moves, synthetic_table
@@ -128,7 +129,7 @@ class SynthesisAssignment(Assignment):
         outcome, seed = unpacked(noisy.parts, question)
         return Synthetic(
             axes=question.details["axes"], schema=question.schema, schedule=self.schedule, outcome=outcome,
-            checked=question.details["checked"], seed=seed, confidence=float(confidence), publishable=publishable,
+            checked=question.details["checked"], candidates=question.details["candidates"], seed=seed, confidence=float(confidence), publishable=publishable,
             made_up=made_up, certificate=certificate,
         )  # fmt: skip
 
@@ -220,7 +221,29 @@ def packed(outcome: Outcome, *, seed: int) -> dict[str, Any]:
         "errors": empty if outcome.errors is None else outcome.errors,
         "shape": np.array([*outcome.rows.shape, len(body)]),
         "rows": bytes_.copy(),
+        **_choices_packed(outcome.choices),
     }
+
+
+def _choices_packed(choices: Choices | None) -> dict[str, Any]:
+    if choices is None:
+        return {}
+    return {
+        "choice_distances": choices.distances,
+        "choice_rounds": choices.rounds,
+        "choice_drifts": choices.drifts,
+    }
+
+
+def _choices_unpacked(parts: dict[str, Any]) -> Choices | None:
+    """None for records that were made before choices were kept."""
+    if "choice_rounds" not in parts:
+        return None
+    return Choices(
+        distances=np.asarray(parts["choice_distances"]),
+        rounds=np.asarray(parts["choice_rounds"]),
+        drifts=np.asarray(parts["choice_drifts"]),
+    )
 
 
 def unpacked(parts: dict[str, Any], question: Question) -> tuple[Outcome, int]:
@@ -242,6 +265,7 @@ def unpacked(parts: dict[str, Any], question: Question) -> tuple[Outcome, int]:
         total=int(np.asarray(parts["total"])[0]),
         rows=rows,
         errors=errors if errors is not None and errors.size else None,
+        choices=_choices_unpacked(parts),
     )
     return outcome, int(np.asarray(parts["seed"])[0])
 
