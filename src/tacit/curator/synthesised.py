@@ -129,8 +129,8 @@ class SynthesisAssignment(Assignment):
         outcome, seed = unpacked(noisy.parts, question)
         return Synthetic(
             axes=question.details["axes"], schema=question.schema, schedule=self.schedule, outcome=outcome,
-            checked=question.details["checked"], candidates=question.details["candidates"], seed=seed, confidence=float(confidence), publishable=publishable,
-            made_up=made_up, certificate=certificate,
+            checked=question.details["checked"], candidates=question.details["candidates"], seed=seed,
+            confidence=float(confidence), publishable=publishable, made_up=made_up, certificate=certificate,
         )  # fmt: skip
 
     # --- words ------------------------------------------------------------------------------------------
