@@ -263,12 +263,28 @@ def patterns(where: str, value: Any) -> list[dict[str, Any]]:
     if not isinstance(value, list) or not all(isinstance(v, Mapping) for v in value):
         _refuse(where, value, "be a list of tables", 'impossible = [{ sex = "male", pregnant = true }]')
     return [
-        {
-            k: [_scalar(where, i) for i in v] if isinstance(v, list) else _scalar(where, v)
-            for k, v in one.items()
-        }
+        {k: [_key(where, i) for i in v] if isinstance(v, list) else _scalar(where, v) for k, v in one.items()}
         for one in value
     ]
+
+
+def _key(where: str, value: Any) -> Any:
+    """A value, or the two ends of a bin."""
+    if isinstance(value, list) and len(value) == 2:
+        return tuple(_scalar(where, v) for v in value)
+    return _scalar(where, value)
+
+
+def known_counts(where: str, value: Any) -> list[dict[str, Any]]:
+    """A list of tables with columns and their whole counts, nested as deep as there are columns."""
+    example = 'public_margins = [{ columns = ["sex"], counts = [510, 490] }]'
+    if not isinstance(value, list) or not all(isinstance(v, Mapping) for v in value):
+        _refuse(where, value, "be a list of tables", example)
+    for one in value:
+        known(f"word of a table in {where}", one, ("columns", "counts"))
+        if not {"columns", "counts"} <= set(one):
+            _refuse(where, sorted(one), "have columns and counts", example)
+    return [{"columns": names(where, one["columns"]), "counts": one["counts"]} for one in value]
 
 
 def _scalar(where: str, value: Any) -> Any:
@@ -339,6 +355,7 @@ WORDS: dict[str, Reader] = {
     "penalty": amount,
     "points": whole,
     "public": flag,
+    "public_margins": known_counts,
     "resolution": whole,
     "rho": amount,
     "ridge": amount,
@@ -357,6 +374,7 @@ WORDS: dict[str, Reader] = {
     "version": text,
     "view": text,
     "weight": amount,
+    "weight_column": text,
     "where": text,
     "within": amount,
 }

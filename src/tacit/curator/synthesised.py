@@ -99,7 +99,8 @@ class SynthesisAssignment(Assignment):
             outcome = fixed_sentence(
                 lambda: synthesise_margins(
                     read.margins, details["sizes"], self.schedule, candidates=details["candidates"],
-                    checked=details["checked"], zeros=details["zeros"], cells=statistic.cells, draw=statistic.draw,
+                    checked=details["checked"], zeros=details["zeros"], public=details["public"],
+                    cells=statistic.cells, draw=statistic.draw,
                     source=source,
                 )
             )  # fmt: skip
@@ -127,9 +128,11 @@ class SynthesisAssignment(Assignment):
     ) -> Synthetic:  # fmt: skip
         """The rows with what was measured for them."""
         outcome, seed = unpacked(noisy.parts, question)
+        statistic: Any = question.statistic
         return Synthetic(
             axes=question.details["axes"], schema=question.schema, schedule=self.schedule, outcome=outcome,
-            checked=question.details["checked"], candidates=question.details["candidates"], seed=seed,
+            checked=question.details["checked"], candidates=question.details["candidates"],
+            public=question.details["public"], weight_column=statistic.weight_column, seed=seed,
             confidence=float(confidence), publishable=publishable, made_up=made_up, certificate=certificate,
         )  # fmt: skip
 
@@ -138,7 +141,11 @@ class SynthesisAssignment(Assignment):
         """The mechanisms for a certificate, with how often each runs."""
         s = self.schedule
         noise = [
-            {"part": "one-way margins", "times": 1, **s.ones.noise_distribution},
+            *(
+                []
+                if s.ones is None
+                else [{"part": "one-way margins", "times": 1, **s.ones.noise_distribution}]
+            ),
             {"part": "choices", "times": s.rounds, **s.choosing.noise_distribution},
             {"part": "chosen margins", "times": s.rounds, **s.measuring.noise_distribution},
         ]
@@ -151,11 +158,11 @@ class SynthesisAssignment(Assignment):
 
     def sensitivity_record(self, question: Question) -> dict[str, str]:
         """How far one unit moves one margin, all one-way margins, a score, and the errors."""
-        one, ones = moves(question.unit), moves(question.unit, len(question.details["sizes"]))
+        one, count = moves(question.unit), len(question.details["ones"])
         return {
             "margin_l1": str(one.l1),
             "margin_l2_squared": str(one.l2_squared),
-            "one_way_l2_squared": str(ones.l2_squared),
+            "one_way_l2_squared": str(moves(question.unit, count).l2_squared if count else 0),
             "score": str(one.l1),
             "errors_l2_squared": str(len(question.details["checked"]) * one.l1**2),
         }
@@ -276,6 +283,7 @@ def synthetic_record(synthetic: Synthetic) -> dict[str, Any]:
         "rows": len(synthetic.outcome.rows),
         "stand_for": synthetic.total,
         "columns": list(synthetic.columns),
+        **({"public": [synthetic.label(m) for m in synthetic.public]} if synthetic.public else {}),
         "sha256": sha256(synthetic.to_csv()),
         "measured": synthetic.measurements,
         "filled_by_noise": {m: round(s, 4) for m, s in synthetic.filled_by_noise.items() if s > NOISE_FILLED},
@@ -300,14 +308,15 @@ def assign_synthesis(question: Question, price: Price) -> SynthesisAssignment:
     else:
         epsilon, delta = down(price.epsilon or 0), down(price.delta or 0)
         made = calibrated(question, lambda s: epsilon_of(s, delta, neighbours) <= epsilon, guess)
-    if float(made.ones.noise_std) > LOUDEST:
+    loudest = float((made.ones or made.measuring).noise_std)
+    if loudest > LOUDEST:
         raise InvalidParameter(
             parameter="price", value=str(price), must="be large enough for the one-way margins",
-            hint=f"their noise would have a standard deviation of {float(made.ones.noise_std):.3g} rows",
+            hint=f"their noise would have a standard deviation of {loudest:.3g} rows",
         )  # fmt: skip
     statistic: Any = question.statistic
     reason = (
-        f"{len(question.details['sizes'])} one-way margins, then {made.rounds} chosen among "
+        f"{len(question.details['ones'])} one-way margins, then {made.rounds} chosen among "
         f"{len(question.details['candidates']):,} of up to {statistic.order} columns, by a fixed schedule"
     )
     return SynthesisAssignment(noise=(), price=price, reason=reason, delta=price.spent_delta, schedule=made)
@@ -328,6 +337,8 @@ def synthesise(
     impossible: Sequence[Mapping[str, Any]] = (),
     where: str | Expression | None = None,
     cells: int = MODEL_CELLS,
+    public_margins: Sequence[Mapping[str, Any]] = (),
+    weight_column: str | None = None,
 ) -> Synthetic:
     """Synthetic rows of a curator's table: `synthesise(curator, columns=["age", "sex"], epsilon=1, delta=1e-6)`.
 
@@ -355,6 +366,8 @@ def synthesise(
         impossible=impossible,
         where=where,
         cells=cells,
+        public_margins=public_margins,
+        weight_column=weight_column,
     )
     made: Release = curator.release(asked, epsilon=epsilon, delta=delta, rho=rho, key=key)
     return made.synthetic

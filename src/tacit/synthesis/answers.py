@@ -1,7 +1,8 @@
 """Finished synthetic rows: the rows themselves, counts read off them, and how far those may be from the truth.
 
-Five statements, and no other (docs/theory):
+Six statements, and no other (docs/theory):
 
+    public         a public margin holds all columns of a filter: its counts, as they were declared
     measured       the first measured margin that holds all columns of a filter: its noise has the stated law
     error          the measured error of the finished rows: an upper bound for every checked margin at once
     choice         what the choices tell of every margin that could have been chosen, where that is narrower
@@ -93,6 +94,8 @@ class Synthetic:
     outcome: Outcome = field(repr=False)
     checked: tuple[Margin, ...]
     candidates: tuple[Margin, ...] = ()
+    public: Mapping[Margin, Integers] = field(default_factory=dict, repr=False)
+    weight_column: str | None = None
     seed: int
     confidence: float = 0.95
     publishable: bool = True
@@ -111,7 +114,7 @@ class Synthetic:
 
     @property
     def total(self) -> int:
-        """The noisy number of rows of the table."""
+        """The number of rows of the table: noisy, or that of the public margins."""
         return self.outcome.total
 
     @property
@@ -135,6 +138,8 @@ class Synthetic:
             if bool(absent.any()):
                 made = pa.compute.if_else(pa.array(absent), pa.scalar(None, made.type), made)
             columns[axis.column] = made
+        if self.weight_column is not None:
+            columns[self.weight_column] = pa.array(np.full(len(self.outcome.rows), self.weight))
         return pa.table(columns).replace_schema_metadata(self.metadata)
 
     @property
@@ -208,6 +213,12 @@ class Synthetic:
         inside = passes(tree, margin, self.axes)
         counts = scaled_margins(self.outcome.rows, self.sizes, [margin], self.total)[margin]
         value = float(counts[np.ravel(inside)].sum())
+        told = next((m for m in self.public if set(margin) <= set(m)), None)
+        if told is not None:
+            return RowsAnswer(
+                value=value, low=value, high=value, confidence=level, measured=False,
+                rests_on=f"the public margin {self.label(told)}, as it was declared",
+            )  # fmt: skip
         first = self._first(margin)
         if first is not None:
             return self._measured(value, inside, margin, first, level)
@@ -229,7 +240,7 @@ class Synthetic:
 
     def _first(self, margin: Margin) -> tuple[Margin, Integers, float] | None:
         """The first measurement that holds these columns: one-way margins first, then the rounds in order."""
-        if len(margin) == 1:
+        if len(margin) == 1 and self.schedule.ones is not None:
             return margin, self.outcome.ones[margin[0]], float(self.schedule.ones.noise_std)
         for chosen, counts in zip(self.outcome.chosen, self.outcome.measured, strict=True):
             if set(margin) <= set(chosen):
@@ -317,9 +328,11 @@ class Synthetic:
         return float(-ndtri(each)) * float(self.schedule.errors.noise_std) + 0.5
 
     def rows_within(self, miss: float) -> float:
-        """How far the noisy number of rows is from the true one, but with this probability."""
+        """How far the noisy number of rows is from the true one, but with this probability; 0 for a declared one."""
         from scipy.special import ndtri
 
+        if self.public or self.schedule.ones is None:
+            return 0.0  # as declared
         weight = sum(1 / s for s in self.sizes)
         std = float(self.schedule.ones.noise_std) / math.sqrt(weight)
         return float(-ndtri(miss / 2)) * std + len(self.sizes) / (2 * weight) + 1.5
@@ -371,9 +384,11 @@ class Synthetic:
     @property
     def measurements(self) -> list[dict[str, Any]]:
         """What was measured, in order: the columns, the cells, and the noise of each cell."""
+        told = {i for m in self.public for i in m}
         ones = [
             {"margin": [name], "cells": size, "noise_std": float(self.schedule.ones.noise_std)}
-            for name, size in zip(self.columns, self.sizes, strict=True)
+            for i, (name, size) in enumerate(zip(self.columns, self.sizes, strict=True))
+            if self.schedule.ones is not None and i not in told
         ]
         return ones + [
             {

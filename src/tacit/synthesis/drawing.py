@@ -16,26 +16,41 @@ import numpy.typing as npt
 
 from tacit.exact.arrays import Floats, Integers
 from tacit.noise.source import Source
-from tacit.synthesis.model import Model
+from tacit.synthesis.model import Model, margin_of
+from tacit.synthesis.public import exact_table
 from tacit.synthesis.trees import Margin, cells_of
 
 Codes = npt.NDArray[np.int32]
 """One line a row, one column a column: the place of each value on its axis."""
 
 
-def draw_rows(model: Model, rows: int, source: Source) -> Codes:
-    """So many rows of the model."""
+def draw_rows(model: Model, rows: int, source: Source, *, exact: bool = False) -> Codes:
+    """So many rows of the model; with `exact` they hold its public margins, whose total is their number."""
     tree = model.tree
     codes = np.zeros((rows, len(model.sizes)), dtype=np.int32)
-    for clique, common, belief in zip(tree.cliques, tree.separators, model.beliefs, strict=True):
+    held = model.held if exact else ()
+    if held:
+        shape = [model.sizes[i] for i in held]
+        belief = margin_of(model.beliefs[0], tree.cliques[0], held)
+        nobody = np.zeros(rows, dtype=np.int64)
+        drawn = np.bincount(_systematic(belief.reshape(1, -1), nobody, source), minlength=belief.size)
+        exact_counts = exact_table(drawn.reshape(shape), model.public, held, belief > 0)
+        order, _, _ = _shuffled(nobody, 1, source)
+        cells = np.repeat(np.arange(belief.size), exact_counts.ravel())[order]
+        for i, place in zip(held, np.unravel_index(cells, shape), strict=True):
+            codes[:, i] = place
+    for k, (clique, common, belief) in enumerate(
+        zip(tree.cliques, tree.separators, model.beliefs, strict=True)
+    ):
+        if k == 0 and held:
+            common = held
         new = [i for i in clique if i not in common]
         if not new:
             continue
         moved = belief.transpose([clique.index(i) for i in (*common, *new)])
         shape = [model.sizes[i] for i in new]
         table = moved.reshape(-1, math.prod(shape))
-        held = flat(codes, common, model.sizes)
-        cells = _systematic(table, held, source)
+        cells = _systematic(table, flat(codes, common, model.sizes), source)
         for i, place in zip(new, np.unravel_index(cells, shape), strict=True):
             codes[:, i] = place
     return codes

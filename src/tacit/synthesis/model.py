@@ -15,12 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from tacit.exact.arrays import Floats
+from tacit.exact.arrays import Floats, Integers
 from tacit.synthesis.trees import JunctionTree, Margin, junction_tree
 
 FLOOR = -1e30
 """The logarithm of an impossible cell: finite, so that differences are numbers."""
 FASTER, SLOWER = 1.4, 0.5
+SWEEPS = 50
+"""At most so many sweeps over the public margins after each step."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -41,13 +43,18 @@ class Target:
 
 @dataclass(slots=True, kw_only=True)
 class Model:
-    """Potentials by margin, their junction tree, and the beliefs of its cliques after the last propagation."""
+    """Potentials by margin, their junction tree, and the beliefs of its cliques after the last propagation.
+
+    The columns of all public margins lie in the root; every step ends with a potential on them that keeps the public
+    margins (iterative proportional fitting).
+    """
 
     sizes: tuple[int, ...]
     rows: float
     targets: dict[Margin, Target] = field(default_factory=dict)
     potentials: dict[Margin, Floats] = field(default_factory=dict)
     zeros: Mapping[Margin, Any] = field(default_factory=dict)
+    public: Mapping[Margin, Integers] = field(default_factory=dict)
     tree: JunctionTree = field(init=False)
     beliefs: list[Floats] = field(init=False)
     _homes: dict[Margin, int] = field(init=False)
@@ -58,9 +65,32 @@ class Model:
 
     def arrange(self) -> None:
         """The junction tree of all margins so far, and the beliefs of the potentials as they are."""
-        margins = [*self.targets, *self.zeros]
-        self.tree = junction_tree(margins, self.sizes)
-        self._homes = {m: self.tree.home(m) for m in margins}
+        self.tree = junction_tree(self.margins, self.sizes, root=self.held)
+        self._homes = {m: self.tree.home(m) for m in self.margins}
+        self.propagate()
+        self._settle()
+
+    @property
+    def held(self) -> Margin:
+        """The columns of all public margins."""
+        return tuple(sorted({i for m in self.public for i in m}))
+
+    @property
+    def margins(self) -> list[Margin]:
+        """All that the junction tree has to hold."""
+        return [*self.targets, *self.zeros, *([self.held] if self.public else [])]
+
+    def _settle(self) -> None:
+        """One more potential on the public columns, so that their margins hold; then the beliefs."""
+        if not self.public:
+            return
+        held = self.held
+        have = self.margin(held)
+        want = proportional(have, self.public, held, self.rows)
+        theta = self.potentials.get(held, np.zeros(have.shape))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            moved = np.where(want > 0, theta + np.log(want / have), FLOOR)
+        self.potentials = {**self.potentials, held: np.where(have > 0, moved, theta)}
         self.propagate()
 
     def measure(self, margin: Margin, counts: Floats, variance: float) -> None:
@@ -127,13 +157,18 @@ class Model:
 
     def fit(self, steps: int) -> float:
         """So many steps of mirror descent; the misfit at the end. A step that misfits more is undone."""
+        if not self.targets:
+            return 0.0
         best, gradients = self.loss()
         scale = max(self.rows**2 / t.variance for t in self.targets.values())
         for _ in range(steps):
             kept, held = self.potentials, self.beliefs
             rate = self._step / scale
-            self.potentials = {m: theta - rate * gradients[m] for m, theta in kept.items()}
+            self.potentials = {
+                m: theta - rate * gradients[m] if m in gradients else theta for m, theta in kept.items()
+            }
             self.propagate()
+            self._settle()
             found, slopes = self.loss()
             if found <= best:
                 best, gradients = found, slopes
@@ -142,6 +177,23 @@ class Model:
                 self.potentials, self.beliefs = kept, held
                 self._step *= SLOWER
         return best
+
+
+def proportional(table: Floats, public: Mapping[Margin, Integers], held: Margin, total: float) -> Floats:
+    """The table with the public margins, by iterative proportional fitting; shares of `total`."""
+    out = table
+    for _ in range(1 if len(public) == 1 else SWEEPS):
+        worst = 0.0
+        for margin, counts in public.items():
+            gone = tuple(k for k, i in enumerate(held) if i not in margin)
+            have = out.sum(axis=gone, keepdims=True)
+            want = np.expand_dims(counts / total, gone) if gone else counts / total
+            worst = max(worst, float(np.abs(have - want).max()))
+            with np.errstate(divide="ignore", invalid="ignore"):
+                out = out * np.where(have > 0, want / have, 0.0)
+        if worst < 1e-9:
+            break
+    return out
 
 
 def spread(values: Floats, margin: Margin, clique: Margin) -> Floats:

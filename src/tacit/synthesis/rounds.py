@@ -25,6 +25,7 @@ from tacit.sources.error_boundary import each
 from tacit.synthesis.choices import ChoiceLog, Choices, penalty_of, scaled_margins
 from tacit.synthesis.drawing import Codes, draw_rows
 from tacit.synthesis.model import Model
+from tacit.synthesis.public import one_way, total_of
 from tacit.synthesis.schedule import Schedule
 from tacit.synthesis.trees import Margin, fits
 
@@ -55,6 +56,7 @@ def synthesise_margins(
     candidates: Sequence[Margin],
     checked: Sequence[Margin] = (),
     zeros: Mapping[Margin, np.ndarray] | None = None,
+    public: Mapping[Margin, Integers] | None = None,
     cells: int,
     draw: int | None = None,
     source: Source | None = None,
@@ -62,11 +64,13 @@ def synthesise_margins(
     """The whole of it; `true` is PRIVATE, and holds the flattened counts of every margin that is named."""
     source = source if source is not None else default_source()
     shape = tuple(sizes)
-    ones = _ones(true, shape, schedule, source)
-    total = noisy_total(ones)
-    model = Model(sizes=shape, rows=float(total), zeros=dict(zeros or {}))
+    known_ones = {i: one_way(public or {}, i) for i in range(len(shape))}
+    ones = _ones(true, shape, schedule, known_ones, source)
+    total = total_of(public or {}) or noisy_total(ones)
+    model = Model(sizes=shape, rows=float(total), zeros=dict(zeros or {}), public=dict(public or {}))
     for i, counts in enumerate(ones):
-        model.measure((i,), counts.astype(np.float64), float(schedule.ones.noise_std) ** 2)
+        if schedule.ones is not None and known_ones[i] is None:
+            model.measure((i,), counts.astype(np.float64), float(schedule.ones.noise_std) ** 2)
     model.arrange()
     model.fit(FIRST)
     chosen: list[Margin] = []
@@ -77,7 +81,7 @@ def synthesise_margins(
         known = scaled_margins(scored, shape, candidates, total)
         margin = _choose(true, known, candidates, schedule, model, cells, source)
         noisy = _noisy(schedule.measuring, true[margin], source)
-        log.add(scored, [*model.targets, *model.zeros], margin, noisy, known[margin])
+        log.add(scored, model.margins, margin, noisy, known[margin])
         shaped = noisy.reshape([shape[i] for i in margin]).astype(np.float64)
         model.measure(margin, shaped, float(schedule.measuring.noise_std) ** 2)
         model.arrange()
@@ -85,7 +89,7 @@ def synthesise_margins(
         chosen.append(margin)
         measured.append(noisy)
     model.fit(LAST)
-    rows = draw_rows(model, total if draw is None else draw, source)
+    rows = draw_rows(model, total if draw is None else draw, source, exact=True)
     finished = scaled_margins(rows, shape, [*dict.fromkeys([*candidates, *checked])], total)
     return Outcome(
         ones=tuple(ones),
@@ -99,12 +103,20 @@ def synthesise_margins(
 
 
 def _ones(
-    true: Mapping[Margin, Integers], sizes: tuple[int, ...], schedule: Schedule, source: Source
+    true: Mapping[Margin, Integers],
+    sizes: tuple[int, ...],
+    schedule: Schedule,
+    known: Mapping[int, Integers | None],
+    source: Source,
 ) -> list[Integers]:
-    """All one-way margins as one vector: one release."""
-    joined = np.concatenate([true[(i,)] for i in range(len(sizes))])
-    noisy = _noisy(schedule.ones, joined, source)
-    return np.split(noisy, np.cumsum(sizes)[:-1])
+    """All one-way margins: public ones as they are declared, the others as one vector and one release."""
+    asked = [i for i in range(len(sizes)) if known[i] is None]
+    found = {i: counts for i, counts in known.items() if counts is not None}
+    if asked:
+        assert schedule.ones is not None
+        noisy = _noisy(schedule.ones, np.concatenate([true[(i,)] for i in asked]), source)
+        found |= dict(zip(asked, np.split(noisy, np.cumsum([sizes[i] for i in asked])[:-1]), strict=True))
+    return [found[i] for i in range(len(sizes))]
 
 
 def _noisy(noise: RoundedGaussian, exact: Integers, source: Source) -> Integers:
@@ -139,7 +151,7 @@ def _choose(
     of the exponential mechanism on those that do (Luce's axiom), and only it leaves this function. Which fit follows
     from earlier answers. One always does: any pair before the first round, a measured margin after it.
     """
-    sizes, have = model.sizes, [*model.targets, *model.zeros]
+    sizes, have = model.sizes, model.margins
     left = list(candidates)
     scores = [int(np.abs(true[c] - known[c]).sum()) - Fraction(penalty_of(c, sizes, schedule)) for c in left]
     while left:

@@ -36,10 +36,13 @@ CLOSE = 1e-5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
-    """The mechanisms of one synthesis: one-ways, choices, measurements, and errors where they are paid for."""
+    """The mechanisms of one synthesis: one-ways, choices, measurements, and errors where they are paid for.
+
+    `ones` is None where public margins hold every column.
+    """
 
     rounds: int
-    ones: RoundedGaussian
+    ones: RoundedGaussian | None
     choosing: Exponential
     measuring: RoundedGaussian
     errors: RoundedGaussian | None = None
@@ -47,15 +50,17 @@ class Schedule:
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
         """Each mechanism once."""
+        first = () if self.ones is None else (self.ones,)
         last = () if self.errors is None else (self.errors,)
-        return (self.ones, self.choosing, self.measuring, *last)
+        return (*first, self.choosing, self.measuring, *last)
 
     @property
     def events(self) -> tuple[Event, ...]:
         """All that is run, with repetitions."""
+        first = () if self.ones is None else (self.ones.event,)
         last = () if self.errors is None else (self.errors.event,)
         return (
-            self.ones.event,
+            *first,
             events.RepeatedEvent(event=self.choosing.event, times=self.rounds),
             events.RepeatedEvent(event=self.measuring.event, times=self.rounds),
             *last,
@@ -65,10 +70,11 @@ class Schedule:
     def rho(self) -> Fraction | None:
         """A rho of the whole, where every part has one."""
         each = [
-            (self.ones.exact_rho, 1),
             (self.choosing.exact_rho, self.rounds),
             (self.measuring.exact_rho, self.rounds),
         ]
+        if self.ones is not None:
+            each.append((self.ones.exact_rho, 1))
         if self.errors is not None:
             each.append((self.errors.exact_rho, 1))
         found = [rho * times for rho, times in each if rho is not None]
@@ -79,10 +85,13 @@ def schedule_of(question: Question, mu: float) -> Schedule:
     """The schedule with this total: about mu-Gaussian differential privacy; its account says what it is exactly."""
     statistic = question.statistic
     assert isinstance(statistic, SyntheticTable)
-    unit, sizes, details = question.unit, question.details["sizes"], question.details
+    unit, details = question.unit, question.details
     total, rounds = mu * mu, statistic.rounds
-    each = (1 - ONES - statistic.errors) * total / rounds
-    one, all_ones = moves(unit), moves(unit, len(sizes))
+    # Columns of public margins need no measurement; without any other column the share goes to the rounds.
+    asked = details["ones"]
+    share = ONES if asked else 0.0
+    each = (1 - share - statistic.errors) * total / rounds
+    one, all_ones = moves(unit), moves(unit, max(1, len(asked)))
 
     def noise(mu_squared: float, l2_squared: Fraction) -> RoundedGaussian:
         # Independent noise on each number: `dimension` is that of one, as for the curator's tables of any length.
@@ -92,7 +101,7 @@ def schedule_of(question: Question, mu: float) -> Schedule:
     checked = details["checked"]
     return Schedule(
         rounds=rounds,
-        ones=noise(ONES * total, all_ones.l2_squared),
+        ones=noise(share * total, all_ones.l2_squared) if asked else None,
         choosing=Exponential(
             epsilon=Fraction(2 * math.sqrt(CHOOSING * each)), sensitivity=score_sensitivity(unit)
         ),

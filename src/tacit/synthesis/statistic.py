@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tacit.errors import EmptyComposition, InvalidParameter, MissingBounds, TooManyCells, WrongType
-from tacit.exact.checks import members, settle, whole
+from tacit.exact.checks import members, settle, text, whole
 from tacit.guarantees import Unit
 from tacit.sources.axes import Axis, Binned, Listed, OpenAxis, axis_of
 from tacit.sources.columns import Date, Number
@@ -25,6 +25,14 @@ from tacit.sources.margins import MarginsWanted
 from tacit.sources.schema import Schema
 from tacit.statistics.base import GlobalSensitivity, Question, Statistic, by_columns, filter_of, stacked
 from tacit.synthesis.model import Model
+from tacit.synthesis.public import (
+    PublicCounts,
+    check_public,
+    held_columns,
+    public_counts,
+    public_tables,
+    total_of,
+)
 from tacit.synthesis.trees import Margin, cells_of, fits
 
 ROUNDS = 40
@@ -60,6 +68,8 @@ class SyntheticTable(Statistic):
     draw: int | None = None
     impossible: tuple[Pattern, ...] = ()
     cells: int = MODEL_CELLS
+    public_margins: tuple[PublicCounts, ...] = ()
+    weight_column: str | None = None
 
     def __post_init__(self) -> None:
         self._check_words()
@@ -96,6 +106,14 @@ class SyntheticTable(Statistic):
                 hint="0.1 measures the error of the rows with a tenth of the price; 0 measures none",
             )  # fmt: skip
         settle(self, errors=float(share))
+        if self.weight_column is not None:
+            settle(self, weight_column=text("weight_column", self.weight_column))
+            if self.weight_column in {c if isinstance(c, str) else c.column for c in self.columns}:
+                raise InvalidParameter(
+                    parameter="weight_column",
+                    value=self.weight_column,
+                    must="be a new name, not that of a column",
+                )
 
     def on(self, schema: Schema, unit: Unit) -> Question:
         """The question; every error of names, types, domains and patterns appears here."""
@@ -118,11 +136,19 @@ class SyntheticTable(Statistic):
                 hint="the impossible patterns join too many columns",
             )  # fmt: skip
         _not_contradictory(zeros, sizes)
-        candidates, left_out = _candidates(sizes, self.order, zeros, self.cells)
+        public = self._public(axes, sizes, zeros)
+        held = held_columns(public)
+        forced = [*zeros, *([held] if public else [])]
+        if public and not fits(forced, sizes, self.cells):
+            raise TooManyCells(
+                cells=sum(cells_of(m, sizes) for m in forced), limit=self.cells,
+                hint="the public margins and the impossible patterns join too many columns",
+            )  # fmt: skip
+        candidates, left_out = _candidates(sizes, self.order, forced, self.cells, [*public])
         if not candidates:
             raise TooManyCells(
                 cells=sum(sizes), limit=self.cells,
-                hint="no pair of columns fits beside the one-way margins and the impossible patterns",
+                hint="no pair of columns is left that fits beside the one-way margins and what is declared",
             )  # fmt: skip
         checked = _checked(sizes, self.order) if self.errors else ()
         every = tuple(dict.fromkeys([*((i,) for i in range(len(axes))), *candidates, *checked]))
@@ -132,7 +158,8 @@ class SyntheticTable(Statistic):
         labels = tuple(" x ".join(names[i] for i in m) for m in shown)
         details = {
             "axes": axes, "sizes": sizes, "candidates": candidates, "checked": checked, "zeros": zeros,
-            "left_out": left_out, "shown": shown,
+            "left_out": left_out, "shown": shown, "public": public,
+            "ones": tuple(i for i in range(len(axes)) if i not in held),
         }  # fmt: skip
         return Question(
             statistic=self, schema=schema, unit=unit,
@@ -140,12 +167,36 @@ class SyntheticTable(Statistic):
             sensitivity=NOTHING, sensitivities={}, form=None, details=details,
         )  # fmt: skip
 
+    def _public(
+        self, axes: Sequence[Axis], sizes: Sequence[int], zeros: Mapping[Margin, Any]
+    ) -> dict[Margin, Any]:
+        """The public margins, shown to agree with each other and with what is impossible."""
+        public = public_tables(self.public_margins, axes, sizes)
+        if public:
+            check_public(public, zeros, sizes, self.cells)
+            if self.draw is not None and self.draw != total_of(public):
+                raise InvalidParameter(
+                    parameter="draw", value=self.draw, must=f"be {total_of(public)}, the total of the public margins",
+                    hint="leave it out",
+                )  # fmt: skip
+        return public
+
     def describe(self) -> dict[str, Any]:
         """Plain values; columns with bins as those of `by=` are."""
         named = [
             c if isinstance(c, str) else {"column": c.column, "edges": _edges(c.edges)} for c in self.columns
         ]
-        return {**Statistic.describe(self), "columns": named}
+        out = {**Statistic.describe(self), "columns": named}
+        # Words of later versions are left out at their defaults, so that earlier requests keep their digest.
+        public = [
+            {"columns": list(names), "counts": _nested(shape, counts)}
+            for names, shape, counts in self.public_margins
+        ]
+        for word, value in (("public_margins", public), ("weight_column", self.weight_column)):
+            out[word] = value
+            if not value:
+                del out[word]
+        return out
 
     def integers(self, question: Question, cells: Any) -> Any:
         raise NotImplementedError  # margins are chosen one after the other: see tacit.synthesis.rounds
@@ -161,18 +212,23 @@ def synthetic_table(
     impossible: Sequence[Mapping[str, Any]] = (),
     where: str | Expression | None = None,
     cells: int = MODEL_CELLS,
+    public_margins: Sequence[Mapping[str, Any]] = (),
+    weight_column: str | None = None,
 ) -> SyntheticTable:
     """A table of rows that nobody has: `synthetic_table(["age", "sex", tacit.bins("income", 16)])`.
 
     Columns have declared keys, or are grouped in bins. `rounds` margins of at most `order` columns are chosen and
     measured after the one-way margins; `errors` is the share of the price that measures the error of the finished
     rows; `draw` is their number (by default the noisy number of rows); `impossible` lists combinations that never
-    occur: [{"age": (0, 15), "married": True}]. `cells` limits the model.
+    occur: [{"age": [(0, 15)], "married": True}]. `cells` limits the model. `public_margins` are counts that are known
+    already and that the rows hold exactly: [{"columns": ["sex"], "counts": [510, 490]}], in the declared order of the
+    keys. `weight_column` names a column with the number of rows of the table that each row stands for.
     """
     patterns = tuple(_pattern(p) for p in members("impossible", impossible))
     return SyntheticTable(
         columns=by_columns(columns), rounds=rounds, order=order, errors=errors, draw=draw, impossible=patterns,
-        where=filter_of(where), cells=cells,
+        where=filter_of(where), cells=cells, public_margins=public_counts(public_margins),
+        weight_column=weight_column,
     )  # fmt: skip
 
 
@@ -207,27 +263,46 @@ def _distinct(labels: Sequence[str]) -> tuple[str, ...]:
 
 
 def _candidates(
-    sizes: Sequence[int], order: int, zeros: Mapping[Margin, Any], limit: int
+    sizes: Sequence[int], order: int, forced: Sequence[Margin], limit: int, public: Sequence[Margin]
 ) -> tuple[tuple[Margin, ...], str]:
-    """The margins that may be chosen, and in a sentence which are left out. Public: from declared sizes alone."""
+    """The margins that may be chosen, and in a sentence which are left out. Public: from declarations alone.
+
+    `forced` are sets of columns that the junction tree has to hold anyway. What a public margin tells is not measured.
+    """
     count = len(sizes)
     alone = sum(sizes)
+    told = [m for m in itertools.combinations(range(count), 2) if _inside(m, public)]
     pairs = [
         m
         for m in itertools.combinations(range(count), 2)
-        if (fits([*zeros, m], sizes, limit) if zeros else cells_of(m, sizes) + alone <= limit)
+        if not _inside(m, public)
+        and (fits([*forced, m], sizes, limit) if forced else cells_of(m, sizes) + alone <= limit)
     ]
-    said = [] if len(pairs) == math.comb(count, 2) else [f"{math.comb(count, 2) - len(pairs):,} pairs"]
+    missing = math.comb(count, 2) - len(told) - len(pairs)
+    said = [f"{missing:,} pairs"] if missing else []
     triples: list[Margin] = []
     if order == 3 and count >= 3:
         if len(pairs) + math.comb(count, 3) > MOST_CANDIDATES:
             said.append(f"all {math.comb(count, 3):,} margins of three columns")
         else:
-            triples = [m for m in itertools.combinations(range(count), 3) if cells_of(m, sizes) <= LARGEST]
+            triples = [
+                m
+                for m in itertools.combinations(range(count), 3)
+                if cells_of(m, sizes) <= LARGEST or _inside(m, public)
+            ]
             lost = math.comb(count, 3) - len(triples)
             if lost:
                 said.append(f"{lost:,} margins of three columns with more than {LARGEST:,} cells")
+    triples = [m for m in triples if not _inside(m, public)]
     return (*pairs, *triples), (f"not measured: {' and '.join(said)}" if said else "")
+
+
+def _inside(margin: Margin, public: Sequence[Margin]) -> bool:
+    return any(set(margin) <= set(p) for p in public)
+
+
+def _nested(shape: Sequence[int], counts: Sequence[int]) -> Any:
+    return np.array(counts, dtype=np.int64).reshape(shape).tolist()
 
 
 def _checked(sizes: Sequence[int], order: int) -> tuple[Margin, ...]:
@@ -263,7 +338,10 @@ def _zeros(patterns: Sequence[Pattern], axes: Sequence[Axis], sizes: Sequence[in
                 raise InvalidParameter(parameter="impossible", value=name, must="name columns of the rows")
             axis = axes[place[name]]
             labels = {label: k for k, label in enumerate(axis.labels)}
-            keys = [labels.get(v if not isinstance(v, list) else tuple(v)) for v in values]
+            absent = None if axis.always else axis.size
+            keys = [
+                absent if v is None else labels.get(tuple(v) if isinstance(v, list) else v) for v in values
+            ]
             if not keys or any(k is None for k in keys):
                 raise InvalidParameter(
                     parameter="impossible", value=name, must="list keys of the column, as they are declared",

@@ -79,8 +79,11 @@ def cliques_of(
     return found
 
 
-def junction_tree(margins: Iterable[Margin], sizes: Sequence[int]) -> JunctionTree:
-    """The junction tree of these margins; a column of no margin is a clique by itself."""
+def junction_tree(margins: Iterable[Margin], sizes: Sequence[int], *, root: Margin = ()) -> JunctionTree:
+    """The junction tree of these margins; a column of no margin is a clique by itself.
+
+    The first clique holds the columns of `root`, which some margin has.
+    """
     cliques = cliques_of([*margins], sizes)
     assert cliques is not None
     rest = set(range(len(cliques)))
@@ -88,9 +91,10 @@ def junction_tree(margins: Iterable[Margin], sizes: Sequence[int]) -> JunctionTr
     parents: list[int] = []
     separators: list[Margin] = []
     best: dict[int, tuple[int, int]] = {}
+    first = next(k for k, c in enumerate(cliques) if set(root) <= set(c))
     while rest:
         # Prim's algorithm for the heaviest separators; a new root where nothing is joined to what is placed.
-        chosen = max(rest, key=lambda k: (best.get(k, (0, -1))[0], -k))
+        chosen = max(rest, key=lambda k: (best.get(k, (0, -1))[0], -k)) if order else first
         weight, parent = best.get(chosen, (0, -1))
         rest.discard(chosen)
         held = set(cliques[chosen])
