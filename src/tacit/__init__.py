@@ -87,6 +87,7 @@ _HOME: dict[str, str] = {
     "subsample": "tacit.guarantees",
     "suggest": "tacit.curator.custodian",
     "sum": "tacit.statistics",
+    "survival": "tacit.statistics",
     "synthesise": "tacit.curator.synthesised",
     "variance": "tacit.statistics",
     "watch": "tacit.sources.error_boundary",
@@ -227,6 +228,7 @@ __all__ = [
     "subsample",
     "suggest",
     "sum",
+    "survival",
     "synthesise",
     "variance",
     "watch",
@@ -399,6 +401,7 @@ if TYPE_CHECKING:
         sparse_histogram,
         standard_deviation,
         sum,
+        survival,
         variance,
     )
 

@@ -1,4 +1,4 @@
-"""Nine tasks at the desk, as `docs/desk.md` has them: the same lines, at most ten of plan and ten commands.
+"""Tasks at the desk, as `docs/desk.md` has them: the same lines, at most ten of plan and ten commands.
 
 Each runs on data made up in the shape of the real table. The fixture compares what is written here with the page,
 and counts.
@@ -203,3 +203,22 @@ def test_an_excel_workbook_for_publication(desk: Desk) -> None:
     assert years["A2"].number_format == "General", "keys stay as they are"
     assert Path("words/sdmx/mean-vocabulary-by-sex.csv").is_file()
     assert Path("words/values/count-by-education.csv-metadata.json").is_file()
+
+
+def test_a_survival_curve(desk: Desk) -> None:
+    write_csv("lung.csv", lung())
+    desk.task("A survival curve", "lung.toml")
+    code, told = desk("tacit release lung.toml --out survival")
+    assert code == 0
+    assert "for sampling and noise" in told
+    found = values("survival/values/survival-by-sex.csv")
+    curve = [
+        float(row["value"])
+        for row in found
+        if row["sex"] == "1" and row["measure"] == "survival" and row["value"]
+    ]
+    assert curve == sorted(curve, reverse=True)
+    assert 0 < curve[0] <= 1
+    page = Path("survival/report.html").read_text(encoding="utf-8")
+    assert "At risk, with noise" in page
+    assert "95% interval for sampling and noise" in page

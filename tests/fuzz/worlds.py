@@ -267,6 +267,13 @@ def draw_statistic(rng: random.Random, schema: Schema, unit: Unit) -> Any:
             if rng.random() < 0.15:
                 return st.clamping_bounds(one, where=where)
             return st.sparse_histogram(some(1, 3), where=where, of=of)
+        case "survival":
+            event = rng.choice(names)
+            declared = schema[event]
+            known: Any = getattr(declared, "values", None)
+            censored = rng.choice(known) if known and rng.random() < 0.8 else None
+            edges = rng.choice([1, 2, 4])
+            return st.survival(one, event, edges, by=by, censored=censored, where=where)
         case "function":
             return draw_function(rng, names, one, where)
     raise AssertionError
@@ -290,7 +297,7 @@ def draw_function(rng: random.Random, names: list[str], one: str, where: str | N
 
 KINDS = (
     "count", "count by", "count by", "sum", "mean", "variance", "ratio", "proportion", "quantiles", "histogram",
-    "contingency", "margins", "hierarchy", "sparse", "sparse", "function", "function",
+    "contingency", "margins", "hierarchy", "sparse", "sparse", "function", "function", "survival",
 )  # fmt: skip
 
 

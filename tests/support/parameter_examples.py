@@ -256,6 +256,7 @@ STATISTICS: dict[str, dict[str, Any]] = {
     "Ranges": {"column": "age", "edges": 4},
     "SparseCount": {"columns": ("state",)},
     "Sum": {"column": "age"},
+    "Survival": {"time": "age", "event": "sick", "bins": 4, "horizon": None},
     "Variance": {"column": "age", "root": False},
     "clamping_bounds": {"column": "age"},
     "contingency": {"columns": ["state", "sick"]},
@@ -274,6 +275,7 @@ STATISTICS: dict[str, dict[str, Any]] = {
     "sparse_histogram": {"columns": ["state"]},
     "standard_deviation": {"column": "age"},
     "sum": {"column": "age"},
+    "survival": {"time": "age", "event": "sick", "bins": 4},
     "variance": {"column": "age"},
 }
 

@@ -93,6 +93,8 @@ def _keys(question: Question, noisy: NoisyParts) -> dict[str, list[Any]]:
         return _margins(question)
     if layout == "levels":
         return _levels(question)
+    if layout == "listed":
+        return question.statistic.listed(question)
     if layout == "ends":
         return {"bound": ["low", "high"]}
     columns = _product(question.axes)

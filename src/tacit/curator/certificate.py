@@ -363,9 +363,9 @@ def _said(plan: Plan, planned: Planned, made: dict[str, Any]) -> dict[str, Any]:
         "computational": _source_of_randomness(assignment.drawn, made["noise"] in PUBLISHABLE),
         "intervals": {
             "confidence": float(planned.ask.confidence),
-            "cover": POPULATION if planned.ask.sampling else assignment.covers,
+            "cover": POPULATION if planned.ask.sampling else question.statistic.covers or assignment.covers,
             "do_not_cover": _not_covered(planned),
-            "declared": [DECLARED] if planned.ask.sampling else [],
+            "declared": [DECLARED] if planned.ask.sampling else [*question.statistic.declares],
         },
         "error": planned.expected.record,
         "price_of_privacy": planned.expected.floor_record,
@@ -426,7 +426,8 @@ def _not_covered(planned: Planned) -> list[str]:
     *bounded, sampling = NOT_COVERED
     left_out = beyond_groups(planned.question)
     groups = [f"{left_out}, which were not used"] if left_out else []
-    return [*bounded, *groups, *([] if planned.ask.sampling else [sampling])]
+    population = planned.ask.sampling or planned.question.statistic.declares
+    return [*bounded, *groups, *([] if population else [sampling])]
 
 
 def _event(planned: Planned) -> Any:

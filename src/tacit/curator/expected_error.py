@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from tacit.curator.assignments import Assignment, NoisyParts
+from tacit.curator.intervals import noise_by_part
 from tacit.curator.random_counts import gamma_of
 from tacit.errors import NoLaw
 from tacit.guarantees import Approximate, Concentrated, GaussianDP, Neighbours, Rows
@@ -178,6 +179,10 @@ def _expected(
         return Expected(mean=mean, within=within, confidence=level, about=about)
     if not assignment.noise:
         return Expected(mean=0.0, within=0.0, confidence=level, about="each cell: it is exact")
+    if question.statistic.layout == "listed":
+        by_part = noise_by_part(assignment.noise)
+        mean, within, about = question.statistic.expects(question, by_part, level, rows)
+        return Expected(mean=mean, within=within, confidence=level, about=about)
     if question.form is None or isinstance(question.form, Linear):
         return _of_cells(question, assignment, confidence)
     if rows is None:

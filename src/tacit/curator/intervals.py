@@ -106,6 +106,11 @@ def estimate(
 ) -> Estimate:
     """The statistic of each cell with its interval; `coordinates` > 1 makes that many cells hold at once."""
     form = question.form
+    if question.statistic.layout == "listed":
+        # Independent or not, the misses of the cells add up to at most the whole.
+        level = float(1 - (1 - confidence) / coordinates)
+        value, low, high = question.statistic.answers(question, noise_by_part(noise), noisy, level)
+        return Estimate(value=value, low=low, high=high)
     if form is None or question.tables is not None:  # counts, of one table or of several in a row
         return _counts(question, noise, noisy, confidence, coordinates)
     if coordinates > 1 and not isinstance(form, Linear):

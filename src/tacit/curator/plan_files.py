@@ -177,6 +177,11 @@ def text(where: str, value: Any) -> str:
     return value
 
 
+def word(where: str, value: Any) -> str | int:
+    """A key of a category: a text or a whole number."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else text(where, value)
+
+
 def flag(where: str, value: Any) -> bool:
     """true or false, and nothing that is taken for one of them."""
     if not isinstance(value, bool):
@@ -311,6 +316,7 @@ WORDS: dict[str, Reader] = {
     "bins": edges,
     "by": columns,
     "cells": whole,
+    "censored": word,
     "column": text,
     "columns": columns,
     "confidence": amount,
@@ -325,10 +331,12 @@ WORDS: dict[str, Reader] = {
     "engine": text,
     "epsilon": amount,
     "errors": amount,
+    "event": text,
     "gamma": amount,
     "given": assumed,
     "groups": whole,
     "guarantee": text,
+    "horizon": amount,
     "impossible": patterns,
     "intercept": amount,
     "interval": amount,
@@ -370,6 +378,7 @@ WORDS: dict[str, Reader] = {
     "table": text,
     "target": amount,
     "threshold": amount,
+    "time": text,
     "unit": text,
     "version": text,
     "view": text,
@@ -443,6 +452,7 @@ KINDS: dict[str, Callable[..., Any]] = {
     "sparse_histogram": statistics.sparse_histogram,
     "standard_deviation": statistics.standard_deviation,
     "sum": statistics.sum,
+    "survival": statistics.survival,
     "synthetic_table": synthetic_table,
     "variance": statistics.variance,
 }

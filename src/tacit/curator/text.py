@@ -301,6 +301,8 @@ def _foot(release: Release) -> list[str]:
     level = float(release.planned.ask.confidence)
     sampled = release.planned.ask.sampling
     about = "for the population, if the rows are independent draws" if sampled else "for the noise only"
+    if release.planned.question.statistic.declares:
+        about = "for sampling and noise, if what is declared is true"
     if release.planned.question.statistic.fits in ("clamping bounds", "thresholds"):
         about += f"; they cover {release.planned.assignment.covers}"
     given = [*given, *(f"known to the ledger: {d}" for d in release.data.get("seen", ()))]
@@ -389,6 +391,7 @@ def question_words(statistic: Mapping[str, Any]) -> str:
         "density": f"The density of {_listed(statistic.get('columns'))}",
         "classifier": f"A function that tells {statistic.get('label')} from {_listed(statistic.get('columns'))}",
         "synthetic_table": f"Synthetic rows of {_listed(statistic.get('columns'))}",
+        "survival": f"Time ({statistic.get('time')}) until {statistic.get('event')}: survival, hazard, at risk, median",
         "decision_tree": f"A tree that tells {statistic.get('label')} from {_listed(statistic.get('columns'))}",
         "regression_function": f"What {statistic.get('outcome')} to expect, from {_listed(statistic.get('columns'))}",
         "additive": f"A shape of {statistic.get('target')} for each of {_listed(statistic.get('columns'))}",

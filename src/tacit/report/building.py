@@ -298,6 +298,9 @@ def _release(release: Release, words: PublicWords, truth: Sequence[float] | None
         ratio_reason="" if floor["ratio"] is not None else floor["reason"] or NOT_KNOWN,
         rule=rule,
         rest=rest,
+        covers="sampling and noise"
+        if planned.ask.sampling or planned.question.statistic.declares
+        else "the noise",
         tree=_paths(release),
     )
 
@@ -325,6 +328,8 @@ def _name(planned: Planned, name: str) -> str:
     return name.replace("-", " ") if name == title_of(planned.ask) else name
 
 
+MOST_LISTED = 5000
+"""Values of several kinds (curves, numbers at risk, coefficients) that a page shows, in a picture and a table."""
 MOST_MARGINS = 3000
 """Margins of synthetic rows whose errors a page shows, in a matrix and a folded table."""
 
@@ -334,6 +339,8 @@ def _shown(question: Question, ends: Sequence[Any], flags: Sequence[str]) -> tup
     value, low, high = ends
     if question.statistic.fits == "synthesis" and value.size <= MOST_MARGINS:
         return np.arange(value.size), None  # a matrix shows them all
+    if question.statistic.layout == "listed" and value.size <= MOST_LISTED:
+        return np.arange(value.size), None  # its picture is made of all of them
     if value.size <= MOST_POINTS or (question.statistic.layout == "shares" and not question.axes):
         return np.arange(value.size), None
     there = np.isfinite(value)

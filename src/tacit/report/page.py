@@ -170,6 +170,10 @@ footer{color:var(--muted);font-size:.85rem;padding-bottom:3rem}
 .line{fill:none;stroke:var(--bar);stroke-width:2.2;vector-effect:non-scaling-stroke;stroke-linejoin:round}
 .dot{fill:var(--bar);stroke:var(--card);stroke-width:1.5}
 .dot.noisy{fill:var(--noisy-ground);stroke:var(--noisy-ink)}
+.line.second{stroke:var(--whisker);stroke-dasharray:9 4}
+.line.third{stroke:var(--earlier);stroke-dasharray:2 4}
+.band.second{fill:var(--earlier);opacity:.3}
+.band.third{fill:var(--care-ink);opacity:.2}
 .truth{fill:none;stroke:var(--truth);stroke-width:2}
 .truth-below{fill:var(--truth)}
 .truth-rim{fill:none;stroke:var(--card);stroke-width:5}

@@ -24,6 +24,7 @@ from tacit.report.drawing import (
     value_span,
     widths,
 )
+from tacit.report.survival_picture import fits_survival, survival_pictures
 from tacit.report.tree_picture import fits_a_tree, tree_picture
 from tacit.report.view import (
     CellView,
@@ -71,6 +72,8 @@ def fitting(view: ReleaseView) -> Picture:
         return "table"  # a bar from 1970 on shows nothing
     if fits_a_tree(view) and view.picture != "table":
         return "tree"
+    if fits_survival(view) and view.picture != "table":
+        return "survival"
     if view.rest is not None:
         return "bars" if keys == 1 else "table"
     if keys == 0:
@@ -126,6 +129,8 @@ def draw(view: ReleaseView) -> Drawn:
         made = strip(id, name, told, cells[0])
     elif kind == "tree":
         made = tree_picture(id, name, told, view)
+    elif kind == "survival":
+        made = survival_pictures(id, name, told, view)
     elif kind == "bars":
         made = _stacked(id, name, told, cells)
     elif kind == "histogram":
@@ -386,6 +391,7 @@ def _kind_words(kind: Picture) -> str:
         "points": "points with intervals",
         "heatmap": "a heat map",
         "map": "a map",
+        "survival": "survival curves with bands and numbers at risk",
         "tree": "a tree of conditions",
     }.get(kind, "a table")
 
@@ -404,6 +410,8 @@ def _marks(kind: Picture, cells: Sequence[CellView], *, tables: bool = False) ->
         return ()
     if kind == "tree":
         return ("share",)
+    if kind == "survival":
+        return ("line", "band")
     first = {
         "number": "dot", "points": "dot", "curve": "line", "heatmap": "heat", "map": "heat",
         "multiples": "bar" if tables else "heat",

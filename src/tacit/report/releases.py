@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from tacit.curator.cells import ABSENT, CARE, GOOD, NOISY, WORDS
 from tacit.report.pictures import Drawn, draw
+from tacit.report.survival_picture import survival_finding
 from tacit.report.view import (
     CellView,
     Markup,
@@ -23,15 +24,15 @@ from tacit.report.view import (
 # What the marks of a picture mean, each beside a small drawing of itself.
 
 
-def legend(id: str, marks: Sequence[str], confidence: float) -> Markup | None:
+def legend(id: str, marks: Sequence[str], confidence: float, covers: str = "the noise") -> Markup | None:
     """One entry a mark."""
     words = {
         "dot": "released value",
         "bar": "released value",
         "line": "released value",
         "heat": "released value, darker or lighter by size",
-        "whisker": f"{percent(confidence)} interval for the noise",
-        "band": f"{percent(confidence)} interval for the noise",
+        "whisker": f"{percent(confidence)} interval for {covers}",
+        "band": f"{percent(confidence)} interval for {covers}",
         "hatch": "too noisy to use",
         "either": "either class: the interval holds 0",
         "empty": "no value",
@@ -88,6 +89,8 @@ def finding(view: ReleaseView) -> str:
         return _synthetic(view)
     if view.kind in FUNCTIONS:
         return "A function, shown at some of its points; the certificate has all of it."
+    if view.kind == "survival":
+        return survival_finding(view)
     if view.tree:
         return "A tree: the conditions on the way to a leaf, and how many rows of each class the leaf holds."
     if view.kind.startswith("quantile") and len(view.columns) == 1:
@@ -194,7 +197,7 @@ def _figure(view: ReleaseView, drawn: Drawn) -> Markup:
         parts.append(tag("p", tag("span", told.value, class_="num"), unit, class_="big"))
         if cell.low is not None:
             ends = tag("span", told.interval, class_="num")
-            parts.append(tag("p", f"{percent(view.confidence)} interval for the noise: ", ends))
+            parts.append(tag("p", f"{percent(view.confidence)} interval for {view.covers}: ", ends))
         if cell.truth is not None:
             words = cell.truth_words
             parts.append(tag("p", "The truth: ", tag("span", words, class_="num"), class_="quiet-words"))
@@ -205,7 +208,7 @@ def _figure(view: ReleaseView, drawn: Drawn) -> Markup:
     if drawn.markup is None:
         parts.append(_table(view, drawn.cells))
     else:
-        parts += [drawn.markup, legend(view.name, drawn.marks, view.confidence)]
+        parts += [drawn.markup, legend(view.name, drawn.marks, view.confidence, view.covers)]
     if uneven := _widths(view):
         parts.append(tag("p", uneven, class_="quiet-words"))
     more = _more(view, drawn)
@@ -281,7 +284,9 @@ def _table(view: ReleaseView, cells: Sequence[CellView]) -> Markup:
     heads += [tag("th", name, scope="col", class_="n") for name in wanted]
     heads += [tag("th", "quality", scope="col")] if flagged else []
     rows = [tag("tr", _row(view, cell, truth, flagged)) for cell in cells]
-    caption = f"{view.title}. Interval: {percent(view.confidence)}, for the noise. From {view.certificate}."
+    caption = (
+        f"{view.title}. Interval: {percent(view.confidence)}, for {view.covers}. From {view.certificate}."
+    )
     table = tag(
         "table", tag("caption", caption), tag("thead", tag("tr", heads)), tag("tbody", rows), class_="values"
     )

@@ -330,7 +330,18 @@ def _end(value: Any) -> str:
 Simple = str | int | float | bool | datetime.date | None
 Key = Simple | tuple[Simple, Simple]
 Picture = Literal[
-    "auto", "number", "bars", "histogram", "curve", "points", "heatmap", "map", "multiples", "table", "tree"
+    "auto",
+    "number",
+    "bars",
+    "histogram",
+    "curve",
+    "points",
+    "heatmap",
+    "map",
+    "multiples",
+    "survival",
+    "table",
+    "tree",
 ]
 DEFAULT_RULE = QualityRule()
 
@@ -416,6 +427,8 @@ class ReleaseView:
     rule: QualityRule = DEFAULT_RULE
     more_flags: tuple[QualityFlag, ...] = ()
     rest: Rest | None = None
+    covers: str = "the noise"
+    """What the intervals are for."""
     tree: tuple[tuple[str, ...], ...] = ()
     """Of a decision tree, the conditions on the way to each leaf."""
 

@@ -36,6 +36,7 @@ from tacit.statistics.moments import (
 )
 from tacit.statistics.quantiles import Quantiles, Ranges, median, quantile, quantiles, ranges
 from tacit.statistics.sparse import SparseCount, SparseQuestion, sparse_histogram
+from tacit.statistics.survival import Survival, survival
 from tacit.statistics.synthetic import CountTable, synthetic_rows, tables_of
 
 __all__ = [
@@ -59,6 +60,7 @@ __all__ = [
     "SparseQuestion",
     "Statistic",
     "Sum",
+    "Survival",
     "Tree",
     "Variance",
     "clamping_bounds",
@@ -87,6 +89,7 @@ __all__ = [
     "sparse_histogram",
     "standard_deviation",
     "sum",
+    "survival",
     "synthetic_rows",
     "tables_of",
     "valid_counts",

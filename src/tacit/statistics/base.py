@@ -8,6 +8,7 @@ move them, and how the statistic is made of them. Nothing here reads a row, and 
 from __future__ import annotations
 
 import itertools
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -22,6 +23,8 @@ from tacit.errors import InvalidParameter, UnitMismatch
 from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.checks import flag, members, settle, text
 from tacit.guarantees import Coupled, GroupOf, Neighbours, People, Rows, Unit
+from tacit.mechanisms import RoundedGaussian
+from tacit.mechanisms.spreads import CellNoise, PartNoise, laplace_factor, normal_factor
 from tacit.sources.axes import (
     MOST_ROWS_BITS,
     NARROW_BITS,
@@ -325,6 +328,8 @@ class Question:
                 return None if self.cells is None else self.cells * len(getattr(self.statistic, "at", (0,)))
             case "tables" | "levels":
                 return sum(p.cells or 0 for p in self.parts)
+            case "listed":
+                return len(next(iter(self.statistic.listed(self).values())))
         return self.cells
 
     @property
@@ -400,8 +405,12 @@ class Statistic(ABC):
         Literal["noise", "ranks", "clamping bounds", "thresholds", "function", "synthesis", "tree"]
     ] = "noise"
     """What kind of mechanism fits it."""
-    layout: ClassVar[Literal["cells", "ends", "levels", "shares", "tables"]] = "cells"
-    """How its values lie: one a cell of its axes, or otherwise."""
+    layout: ClassVar[Literal["cells", "ends", "levels", "listed", "shares", "tables"]] = "cells"
+    """How its values lie: one a cell of its axes, or otherwise; `listed` has keys and answers of its own."""
+    covers: ClassVar[str] = ""
+    """What its intervals hold, where that is not the statistic of the table."""
+    declares: ClassVar[tuple[str, ...]] = ()
+    """What is thereby declared of the data, on which its intervals rest."""
 
     by: tuple[str | Binned, ...] = ()
     where: Expression | None = None
@@ -441,6 +450,22 @@ class Statistic(ABC):
         """The statistic from noisy parts."""
         assert question.form is not None
         return question.form.value(noisy)
+
+    def listed(self, question: Question) -> dict[str, list[Any]]:
+        """The keys of every value, column by column, where the layout is `listed`."""
+        raise NotImplementedError
+
+    def answers(
+        self, question: Question, noise: Mapping[str, PartNoise], noisy: Parts, level: float
+    ) -> tuple[Floats, Floats, Floats]:
+        """Value, low and high of every value, where the layout is `listed`; `noise` is the mechanism of each part."""
+        raise NotImplementedError
+
+    def expects(
+        self, question: Question, noise: Mapping[str, PartNoise], level: float, rows: int | None
+    ) -> tuple[float | None, float | None, str]:
+        """E |error|, its quantile and what they are about, before a row is read, where the layout is `listed`."""
+        raise NotImplementedError
 
     def aggregates(self, schema: Schema, unit: Unit) -> tuple[Aggregation, ...]:
         """What the engine adds up."""
@@ -512,6 +537,18 @@ def people_only(unit: Unit) -> None:
             right=str(unit),
             hint='protect=people("person_id", ...) says who a person is',
         )
+
+
+def sum_within(noise: PartNoise | None, count: int, level: float) -> float:
+    """What the noise of a sum of so many cells stays within: by its own law for one, by four moments for several."""
+    if noise is None or not isinstance(noise, CellNoise):
+        return 0.0
+    if count == 1:
+        return float(noise.half_widths(1, Fraction(level))[0])
+    factor = (
+        normal_factor(1 - level) if isinstance(noise, RoundedGaussian) else laplace_factor(count, 1 - level)
+    )
+    return factor * math.sqrt(count * noise.variance)
 
 
 PLAIN = frozenset({str, int, float, bool, type(None)})

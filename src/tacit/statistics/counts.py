@@ -149,7 +149,7 @@ class Margins(Statistic):
     agrees: ClassVar[bool] = True
     noise_alone: ClassVar[bool] = True
     problem: ClassVar[str | None] = "margins"
-    layout: ClassVar[Literal["cells", "ends", "levels", "shares", "tables"]] = "tables"
+    layout: ClassVar[Literal["cells", "ends", "levels", "listed", "shares", "tables"]] = "tables"
 
     columns: tuple[str | Binned, ...]
     order: int = 1
@@ -237,7 +237,7 @@ class ClampingBounds(Statistic):
 
     kind: ClassVar[str] = "clamping_bounds"
     fits: ClassVar[Literal["noise", "ranks", "clamping bounds", "thresholds"]] = "clamping bounds"
-    layout: ClassVar[Literal["cells", "ends", "levels", "shares", "tables"]] = "ends"
+    layout: ClassVar[Literal["cells", "ends", "levels", "listed", "shares", "tables"]] = "ends"
 
     column: str
 

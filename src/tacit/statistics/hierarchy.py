@@ -336,7 +336,7 @@ class Hierarchy(Statistic):
     whole: ClassVar[bool] = True
     agrees: ClassVar[bool] = True
     noise_alone: ClassVar[bool] = True
-    layout: ClassVar[Literal["cells", "ends", "levels", "shares", "tables"]] = "levels"
+    layout: ClassVar[Literal["cells", "ends", "levels", "listed", "shares", "tables"]] = "levels"
 
     columns: tuple[str | Binned, ...]
     parents: Pairs = ()

@@ -85,6 +85,17 @@ class LifeTable:
         later = np.triu(np.ones((k, k)))
         return np.hstack([*[later] * len(self.events), later - np.eye(k) / 2, np.ones((k, 1))])
 
+    def _events_by_cells(self, n: int) -> Floats:
+        by = np.zeros((n, self.cells.size))
+        for cause in range(len(self.events)):
+            by[np.arange(n), cause * self.bins + np.arange(n)] = 1.0
+        return by
+
+    def _middle(self, n: int) -> tuple[Floats, Floats]:
+        """Those under observation in the middle of the first n bins, half of whose events are over by then."""
+        by = self._exposed_by_cells()[:n] - self._events_by_cells(n) / 2
+        return self.exposed[:n] - self.events.sum(axis=0)[:n] / 2, by
+
     def _hazards(self, n: int) -> tuple[Floats, list[Floats]]:
         """e_cj / Y'_j of the first n bins, and their derivatives by the cells, cause by cause."""
         k, causes = self.bins, len(self.events)
@@ -242,6 +253,8 @@ def _rising(value: Floats, low: Floats, high: Floats) -> Band:
 
 def largest_quantile(covariance: Floats, std: Floats, level: float) -> float:
     """z with Pr[max |Z_i| <= z] = level for normal Z with this covariance, in units of these standard deviations."""
+    moving = std > 0
+    covariance, std = covariance[np.ix_(moving, moving)], std[moving]
     if std.size <= 1:
         return normal_factor(1 - level)
     values, vectors = np.linalg.eigh(covariance / np.outer(std, std))
@@ -267,10 +280,10 @@ def _normals(count: int) -> Floats:
 def compared(one: LifeTable, two: LifeTable, level: float) -> dict[str, tuple[float, float, float]]:
     """The hazard ratio of the first group to the second, of Mantel and Haenszel, and the log-rank statistic.
 
-    With d_gj events and Y'_gj at risk, Y'_j their sum: the ratio is sum_j d_1j Y'_2j / Y'_j over sum_j d_2j Y'_1j /
-    Y'_j, and their difference is the log-rank numerator sum_j (d_1j - d_j Y'_1j / Y'_j). Both are smooth functions of
-    the cells. z is the difference over its standard deviation, and its interval holds 0 unless the test at this level
-    says that the hazards differ.
+    With d_gj events, M_gj = Y'_gj - d_gj / 2 the people under observation in the middle of bin j, and M_j their sum:
+    the ratio is sum_j d_1j M_2j / M_j over sum_j d_2j M_1j / M_j, and their difference is the log-rank numerator
+    sum_j (d_1j - d_j M_1j / M_j). Both are smooth functions of the cells. z is the difference over its standard
+    deviation, and its interval holds 0 unless the test at this level says that the hazards differ.
     """
     nothing = (np.nan, np.nan, np.nan)
     n = min(one.end, two.end)
@@ -278,15 +291,11 @@ def compared(one: LifeTable, two: LifeTable, level: float) -> dict[str, tuple[fl
         return {"hazard ratio": nothing, "log-rank z": nothing}
     sums, slopes = [], []
     for own, other, first in ((one, two, True), (two, one, False)):
-        d, y, z = own.events.sum(axis=0)[:n], own.exposed[:n], other.exposed[:n]
+        d, (y, rise), (z, other_rise) = own.events.sum(axis=0)[:n], own._middle(n), other._middle(n)
         share = z / (y + z)
         sums.append(float(d @ share))
-        events = np.zeros((n, own.cells.size))
-        for cause in range(len(own.events)):
-            events[np.arange(n), cause * own.bins + np.arange(n)] = 1.0
-        rise_own, rise_other = own._exposed_by_cells()[:n], other._exposed_by_cells()[:n]
-        by_own = share @ events - (d * share / (y + z)) @ rise_own
-        by_other = (d * (1 - share) / (y + z)) @ rise_other
+        by_own = share @ own._events_by_cells(n) - (d * share / (y + z)) @ rise
+        by_other = (d * (1 - share) / (y + z)) @ other_rise
         slopes.append(np.concatenate([by_own, by_other] if first else [by_other, by_own]))
     noise = np.concatenate([np.full(t.cells.size, t.noise_variance) for t in (one, two)])
     cells = np.concatenate([one.cells, two.cells])
@@ -298,7 +307,9 @@ def compared(one: LifeTable, two: LifeTable, level: float) -> dict[str, tuple[fl
     spread = std(slopes[0] - slopes[1])
     statistic = (sums[0] - sums[1]) / spread if spread > 0 else np.nan
     told = {"log-rank z": (statistic, statistic - factor, statistic + factor), "hazard ratio": nothing}
-    clear = all(s > CLEAR * np.sqrt(slope**2 @ noise) and s > 0 for s, slope in zip(sums, slopes, strict=True))
+    clear = all(
+        s > CLEAR * np.sqrt(slope**2 @ noise) and s > 0 for s, slope in zip(sums, slopes, strict=True)
+    )
     if clear:
         log, half = np.log(sums[0] / sums[1]), factor * std(slopes[0] / sums[0] - slopes[1] / sums[1])
         told["hazard ratio"] = tuple(float(np.exp(x)) for x in (log, log - half, log + half))  # type: ignore[assignment]

@@ -58,7 +58,7 @@ class Quantiles(Statistic):
     kind: ClassVar[str] = "quantiles"
     in_column_units: ClassVar[bool] = True
     fits: ClassVar[Literal["noise", "ranks", "clamping bounds", "thresholds"]] = "ranks"
-    layout: ClassVar[Literal["cells", "ends", "levels", "shares", "tables"]] = "shares"
+    layout: ClassVar[Literal["cells", "ends", "levels", "listed", "shares", "tables"]] = "shares"
 
     column: str
     at: tuple[float, ...]
