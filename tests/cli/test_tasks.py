@@ -222,3 +222,17 @@ def test_a_survival_curve(desk: Desk) -> None:
     page = Path("survival/report.html").read_text(encoding="utf-8")
     assert "At risk, with noise" in page
     assert "95% interval for sampling and noise" in page
+
+
+def test_counts_that_are_never_off_by_more_than_a_bound(desk: Desk) -> None:
+    rows = slid(people=500)
+    write_csv("slid.csv", rows)
+    desk.task("Counts that are never off by more than 14", "slid.toml")
+    code, told = desk("tacit plan slid.toml")
+    assert code == 0
+    assert "no count is off by more than 14" in told
+    assert desk("tacit release slid.toml --out counts")[0] == 0
+    for row in values("counts/values/count-by-sex-language.csv"):
+        true = sum(r["sex"] == row["sex"] and r["language"] == row["language"] for r in rows)
+        assert int(row["low"]) <= true <= int(row["high"])
+        assert int(row["high"]) - int(row["low"]) == 28

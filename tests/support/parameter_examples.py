@@ -256,7 +256,7 @@ STATISTICS: dict[str, dict[str, Any]] = {
     "Ranges": {"column": "age", "edges": 4},
     "SparseCount": {"columns": ("state",)},
     "Sum": {"column": "age"},
-    "Survival": {"time": "age", "event": "sick", "bins": 4, "horizon": None},
+    "SurvivalCurves": {"time": "age", "event": "sick", "bins": 4, "horizon": None},
     "Variance": {"column": "age", "root": False},
     "clamping_bounds": {"column": "age"},
     "contingency": {"columns": ["state", "sick"]},

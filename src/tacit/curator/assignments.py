@@ -35,7 +35,7 @@ from tacit.guarantees import (
     convert,
     gaussian_budget,
 )
-from tacit.mechanisms import L1, Laplace, RoundedGaussian
+from tacit.mechanisms import L1, Laplace, RoundedGaussian, TruncatedDiscreteLaplace
 from tacit.mechanisms.base import Mechanism, rho_of_epsilon
 from tacit.mechanisms.spreads import PartNoise
 from tacit.noise.source import Source
@@ -291,6 +291,42 @@ def assign(question: Question, price: Price) -> Assignment:
     if not groups:
         return Assignment(noise=(), price=price, reason="no unit can change it: it is published as it is")
     return _best(_options(price, groups), price)
+
+
+def assign_bounded(question: Question, price: Price) -> Assignment:
+    """Noise on counts that never exceeds A, the smallest A for the price's (epsilon, delta).
+
+    A unit moves counts by whole numbers: by l1 in all, and at most l1 of them by linf each. Of both descriptions that
+    with the smaller A is taken (theorem `truncated-discrete-laplace`).
+    """
+    groups = groups_of(question)
+    if not question.statistic.whole or not question.known_keys or question.statistic.fits != "noise":
+        raise InvalidParameter(
+            parameter="noise", value="bounded", must="be asked for counts over declared keys",
+            hint="other statistics are functions of noisy numbers, whose error has no such bound",
+        )  # fmt: skip
+    if not groups:
+        return assign(question, price)
+    if price.kind != "approximate" or len(groups) > 1:
+        raise InvalidParameter(
+            parameter="noise", value="bounded", must="have a price of an epsilon and a delta",
+            hint="noise within a bound discloses with probability delta: epsilon = 1 and delta = 1e-6 is within 14",
+        )  # fmt: skip
+    parts, l1, _ = groups[0]
+    linf = int(max(question.sensitivities[name].linf for name in parts))
+    epsilon, delta = price.epsilon or Fraction(0), price.delta or Fraction(0)
+    ways = [(l1, 1)] if l1 == linf else [(l1, 1), (linf, l1)]
+    found = min(
+        (
+            TruncatedDiscreteLaplace.for_target(
+                epsilon=epsilon, delta=delta, sensitivity=L1(moved), moved_cells=cells
+            )
+            for moved, cells in ways
+        ),
+        key=lambda m: (m.largest_noise, m.variance),
+    )
+    reason = f"bounded noise was asked for: no count is off by more than {found.largest_noise:,}"
+    return Assignment(noise=(Applied(parts, found),), price=price, reason=reason, delta=delta)
 
 
 def _best(options: dict[str, tuple[Applied, ...]], price: Price) -> Assignment:

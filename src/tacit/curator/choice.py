@@ -95,6 +95,7 @@ ROOMS = {
     "mechanisms.fourier": "FourierNoise",
     "mechanisms.gaussian": "Gaussian RoundedGaussian",
     "mechanisms.knorm": "Gamma KNorm KNormDifference",
+    "mechanisms.bounded": "TruncatedDiscreteLaplace",
     "mechanisms.laplace": "Laplace Staircase",
     "mechanisms.objective": "ObjectivePerturbation",
     "mechanisms.partition": "GaussianSelection OptimalSelection",
@@ -360,7 +361,11 @@ def _of_its_kind(assignment: Assignment, asked: Planned, assumed: Given | None) 
     from tacit.curator.request import ExactGiven
     from tacit.curator.selected import ClampingAssignment, Ranks, Selected, Sparse
     from tacit.curator.synthesised import SynthesisAssignment
+    from tacit.mechanisms import TruncatedDiscreteLaplace
 
+    bounded = any(isinstance(m, TruncatedDiscreteLaplace) for m in assignment.mechanisms)
+    if assignment.noise and bounded != (asked.ask.noise == "bounded"):
+        return False
     words = assumed if asked.ask.given is None else asked.ask.given
     if isinstance(words, ExactGiven) or isinstance(assignment, ExactAssignment):
         return isinstance(words, ExactGiven) and isinstance(assignment, ExactAssignment)
@@ -386,7 +391,7 @@ def calibrated(assignment: Assignment, question: Question) -> bool | None:
     """
     from tacit.curator.assignments import Assignment, cells_of
     from tacit.curator.fitted import fits_tables
-    from tacit.mechanisms import Laplace, RoundedGaussian, Staircase
+    from tacit.mechanisms import Laplace, RoundedGaussian, Staircase, TruncatedDiscreteLaplace
     from tacit.mechanisms.sensitivity import L1, L2
     from tacit.mechanisms.tables import TableMechanism
 
@@ -402,6 +407,15 @@ def calibrated(assignment: Assignment, question: Question) -> bool | None:
         if isinstance(mechanism, TableMechanism):
             # It is made for all tables together.
             if set(parts) != moved or not fits_tables(mechanism, parts, question):
+                return False
+            continue
+        if isinstance(mechanism, TruncatedDiscreteLaplace):
+            moved_by = mechanism.sensitivity.steps(mechanism.step)
+            if mechanism.moved_cells == 1:
+                fits = moved_by >= most.l1
+            else:
+                fits = moved_by >= most.linf and mechanism.moved_cells >= most.l1
+            if not fits or not question.statistic.whole:
                 return False
             continue
         # Nothing else was ever chosen for numbers that get noise.

@@ -350,6 +350,7 @@ WORDS: dict[str, Reader] = {
     "multiline": flag,
     "name": text,
     "neighbours": text,
+    "noise": text,
     "numerator": text,
     "of": text,
     "on": paths,
@@ -484,7 +485,7 @@ READING = (
 DATA = ("engine", "memory", "path", "table", "version", *READING)
 LEDGER = ("another", "path")
 PAID = ("confidence", "delta", "epsilon", "mu", "rho", "simultaneous", "within")
-FINISH = ("consistent", "given", "interval", "name", "rows", "sampling", "target", "weight")
+FINISH = ("consistent", "given", "interval", "name", "noise", "rows", "sampling", "target", "weight")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

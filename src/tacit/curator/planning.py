@@ -26,6 +26,7 @@ from tacit.curator.assignments import (
     Applied,
     Assignment,
     assign,
+    assign_bounded,
     cells_of,
     compared,
     groups_of,
@@ -108,11 +109,14 @@ def choose(
     budget: Bound | None = None,
     rows: int | None = None,
     earlier: bool = False,
+    noise: str = "",
 ) -> Assignment:
     """The assignment of a question at this price; `budget` says what is cheap, `rows` is a public number of rows.
 
     With `earlier` it is what 0.1.0 chose, for its records.
     """
+    if noise == "bounded":
+        return assign_bounded(question, price)
     if question.statistic.fits == "ranks":
         return first_ranks(question, price) if earlier else assign_quantiles(question, price, rows)
     if question.statistic.fits == "function":
@@ -214,7 +218,8 @@ def divided(
         return [out.get(i, total) for i in range(len(asks))]
     linear, squared = _weights(asks, questions, sharing)
     if total.kind == "approximate":
-        out |= _approximate(total, {i: questions[i] for i in sharing}, linear, squared, earlier)
+        bounded = [i for i in sharing if asks[i].noise == "bounded"]
+        out |= _approximate(total, {i: questions[i] for i in sharing}, linear, squared, earlier, bounded)
     else:
         weights = linear if total.kind == "pure" else squared
         whole = _sum(weights, sharing)
@@ -251,10 +256,11 @@ def _sum(weights: Weights, of: Sequence[int]) -> Fraction:
 
 
 def _approximate(
-    total: Price, questions: Mapping[int, Question], linear: Weights, squared: Weights, earlier: bool
-) -> dict[int, Price]:
+    total: Price, questions: Mapping[int, Question], linear: Weights, squared: Weights, earlier: bool,
+    bounded: Sequence[int] = (),
+) -> dict[int, Price]:  # fmt: skip
     """An (epsilon, delta), some of it as epsilons and some as squares of mu: the best cut between the two."""
-    needy = [i for i in questions if needs_delta(questions[i])]
+    needy = [i for i in questions if needs_delta(questions[i]) or i in bounded]
     normal_only = [i for i in questions if is_gaussian(questions[i])]
     others = [i for i in questions if i not in needy and i not in normal_only]
     whole = _sum(linear, [*questions])
@@ -539,17 +545,26 @@ def make_plan(
         instance("reading", reading, Mapping, must="be a table of words", hint='{"separator": ";"}')
     earlier = flag("earlier", earlier)
     given, asked = given_of(given), asks
+    for a in asks:
+        assumed = a.given if a.given is not None else given
+        if a.noise and assumed is not None and (assumed.gamma or isinstance(assumed, ExactGiven)):
+            raise InvalidParameter(
+                parameter="noise", value=a.noise, must="be left out where something is given about the data",
+                hint='given="always" keeps one release of a plan differentially private',
+            )  # fmt: skip
     asks = _named(asks)
     questions = _questions(asks, schema, unit)
     prices = divided(asks, questions, total, earlier=earlier)
     assignments: list[Assignment] = []
-    chosen: dict[tuple[int, Price, int | None], Assignment] = {}
+    chosen: dict[tuple[int, Price, int | None, str], Assignment] = {}
     for a, question, price in zip(asks, questions, prices, strict=True):
         if a.sampling:
             sampling.check(question, unit)
-        place = (id(question), price, a.rows)
+        place = (id(question), price, a.rows, a.noise)
         if place not in chosen:
-            chosen[place] = choose(question, price, budget=budget, rows=a.rows, earlier=earlier)
+            chosen[place] = choose(
+                question, price, budget=budget, rows=a.rows, earlier=earlier, noise=a.noise
+            )
         assignments.append(chosen[place])
     wanted = [*zip(questions, prices, assignments, strict=True)]
     assigned = _exactly(asks, questions, prices, given) or on_random_data(

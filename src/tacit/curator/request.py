@@ -331,6 +331,8 @@ def no_mechanism(kind: str) -> NoLaw:
 
 # What is asked of a curator: a statistic with a name, a price of its own or a weight, and how to finish it.
 
+NOISES = ("", "bounded")
+"""Laws that can be asked for: the best at the price, or one that never exceeds a bound."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.-]{0,79}")
 MOST_ASKED_ROWS = 10**15
 
@@ -354,6 +356,7 @@ class Query:
     public: PublicTotals | None = None
     target: Fraction | None = None
     given: Given | None = None
+    noise: str = ""
 
     def __post_init__(self) -> None:
         if not isinstance(self.statistic, Statistic):
@@ -380,8 +383,13 @@ class Query:
             value = getattr(self, name)
             if (value is not None or name != "target") and not (isinstance(value, Fraction) and value > 0):
                 raise InvalidParameter(parameter=name, value=value, must="be a fraction above 0")
-        if self.confidence >= 1:
-            raise InvalidParameter(parameter="confidence", value=str(self.confidence), must="be below 1")
+        if not isinstance(self.noise, str) or self.noise not in NOISES:
+            raise UnknownName(what="noise", name=str(self.noise), known=NOISES)
+        if self.confidence > 1 or (self.confidence == 1 and self.noise != "bounded"):
+            raise InvalidParameter(
+                parameter="confidence", value=str(self.confidence), must="be below 1",
+                hint='only noise="bounded" has an interval that holds for certain',
+            )  # fmt: skip
 
     def describe(self) -> dict[str, Any]:
         """Plain values: what the digest of a plan covers. Every field; the price is the one that was found for it."""
@@ -396,6 +404,7 @@ class Query:
             "public": None if self.public is None else self.public.record,
             "target": None if self.target is None else str(self.target),
             **({} if self.given is None else {"given": self.given.describe()}),
+            **({"noise": self.noise} if self.noise else {}),
         }
 
 
@@ -419,6 +428,7 @@ def query(
     public: PublicTotals | None = None,
     target: Number | None = None,
     given: Assumed = None,
+    noise: str = "",
     epsilon: Number | None = None,
     delta: Number | None = None,
     rho: Number | None = None,
@@ -434,19 +444,21 @@ def query(
     and proportions speak about that. `public` declares totals that are public already (`tacit.public_totals`).
     `target` is an error to aim at: releases that share a price then err in proportion to their targets.
     `given={"random_data": 0.05}` makes it random differential privacy with a gamma of its own; "always" keeps it
-    differentially private in a plan that is not.
+    differentially private in a plan that is not. `noise="bounded"` gives counts noise that never exceeds a bound A, for
+    a price with a delta; interval=1 is then value +- A, for certain.
     """
     return Query(
         statistic=statistic,
         name=name,
         weight=decimal("weight", weight),
-        confidence=decimal("interval", interval),
+        confidence=Fraction(1) if _certain(interval, noise) else decimal("interval", interval),
         consistent=consistent,
         rows=rows,
         sampling=sampling,
         public=public,
         target=None if target is None else decimal("target", target),
         given=given_of(given),
+        noise=noise,
         price=stated(
             epsilon=epsilon,
             delta=delta,
@@ -456,6 +468,16 @@ def query(
             confidence=confidence,
             simultaneous=simultaneous,
         ),
+    )
+
+
+def _certain(interval: object, noise: object) -> bool:
+    """Is the interval asked for that bounded noise holds always?"""
+    return (
+        noise == "bounded"
+        and not isinstance(interval, bool)
+        and isinstance(interval, int | float)
+        and interval == 1
     )
 
 

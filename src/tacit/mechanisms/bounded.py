@@ -243,6 +243,8 @@ class TruncatedDiscreteLaplace(AdditiveMechanism, CellNoise):
         return self.distribution.std
 
     def steps_within(self, confidence: Fraction, coordinates: int = 1) -> int:
+        if confidence == 1:
+            return self.largest_noise
         found = self.distribution.error_bound(confidence=confidence, coordinates=coordinates)
         return min(found, self.largest_noise)
 

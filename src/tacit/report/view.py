@@ -437,7 +437,7 @@ class ReleaseView:
             _refuse("certificate", self.certificate, "name the file that the numbers come from")
         if self.picture not in get_args(Picture):
             raise UnknownName(what="picture", name=str(self.picture), known=get_args(Picture))
-        if not 0 < self.confidence < 1:
+        if not 0 < self.confidence <= 1:
             _refuse("confidence", self.confidence, "lie between 0 and 1")
         known = {f.id for f in self.flags}
         for cell in self.cells:

@@ -36,7 +36,7 @@ from tacit.statistics.moments import (
 )
 from tacit.statistics.quantiles import Quantiles, Ranges, median, quantile, quantiles, ranges
 from tacit.statistics.sparse import SparseCount, SparseQuestion, sparse_histogram
-from tacit.statistics.survival import Survival, survival
+from tacit.statistics.survival import SurvivalCurves, survival
 from tacit.statistics.synthetic import CountTable, synthetic_rows, tables_of
 
 __all__ = [
@@ -60,7 +60,7 @@ __all__ = [
     "SparseQuestion",
     "Statistic",
     "Sum",
-    "Survival",
+    "SurvivalCurves",
     "Tree",
     "Variance",
     "clamping_bounds",

@@ -46,7 +46,7 @@ TWO_GROUPS = ("hazard ratio", "log-rank z")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Survival(Statistic):
+class SurvivalCurves(Statistic):
     """Curves of survival, hazard and incidence by group, numbers at risk, restricted mean and median.
 
     A row adds 1 to one cell of (group, bin, what happened), so that add-or-remove moves the cells by 1 in L1, L2 and
@@ -314,7 +314,7 @@ def survival(
     censored: str | int | None = None,
     horizon: float | None = None,
     where: str | Expression | None = None,
-) -> Survival:
+) -> SurvivalCurves:
     """Survival curves: `time` until the `event` or the end of observation, in bins, for each group of `by`.
 
     `bins` is a number of equal bins or their edges, `event` a flag, or a category of causes with `censored` the key for
@@ -322,7 +322,7 @@ def survival(
     noise. Few wide bins have less noise than many.
     """
     listed = bins if isinstance(bins, int) else tuple(bins)
-    return Survival(
+    return SurvivalCurves(
         time=time, event=event, bins=listed, by=by_columns(by), censored=censored, horizon=horizon,
         where=filter_of(where),
     )  # fmt: skip
