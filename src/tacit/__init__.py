@@ -87,7 +87,6 @@ _HOME: dict[str, str] = {
     "subsample": "tacit.guarantees",
     "suggest": "tacit.curator.custodian",
     "sum": "tacit.statistics",
-    "survival": "tacit.statistics",
     "synthesise": "tacit.curator.synthesised",
     "variance": "tacit.statistics",
     "watch": "tacit.sources.error_boundary",
@@ -228,7 +227,6 @@ __all__ = [
     "subsample",
     "suggest",
     "sum",
-    "survival",
     "synthesise",
     "variance",
     "watch",
@@ -401,7 +399,6 @@ if TYPE_CHECKING:
         sparse_histogram,
         standard_deviation,
         sum,
-        survival,
         variance,
     )
 

@@ -68,7 +68,7 @@ STATISTICS = {
         "long", 640, at=[(a, b) for a in range(0, 640, 80) for b in range(a + 79, 640, 80)]
     ),
     "sum": tacit.sum("cost"),
-    "survival": tacit.survival("cost", "sick", 3),
+    "survival": tacit.statistics.survival("cost", "sick", 3),
     "mean": tacit.mean("cost", by="state"),
     "variance": tacit.variance("age"),
     "deviation": tacit.standard_deviation("age"),

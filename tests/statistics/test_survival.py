@@ -17,8 +17,8 @@ from tacit.statistics.life_tables import LifeTable, compared, largest_quantile
 SCHEMA = Schema(
     {"time": integer(0, 6), "died": flag(), "arm": category(["a", "b"]), "how": category(["alive", "x", "y"])}
 )
-ASKED = tacit.survival("time", "died", [0, 2, 4], by="arm")
-CAUSES = tacit.survival("time", "how", [0, 3, 6], censored="alive")
+ASKED = tacit.statistics.survival("time", "died", [0, 2, 4], by="arm")
+CAUSES = tacit.statistics.survival("time", "how", [0, 3, 6], censored="alive")
 
 
 def cells_of(question, rows):
@@ -192,7 +192,7 @@ def test_fifty_releases_cover_the_population():
     rng = np.random.default_rng(7)
     edges = [3.0 * k for k in range(13)]
     schema = {"months": tacit.number(0, 40), "died": tacit.flag()}
-    asked = tacit.survival("months", "died", edges, horizon=18.0)
+    asked = tacit.statistics.survival("months", "died", edges, horizon=18.0)
     truth = np.exp(-((np.array(edges[1:]) / 13.5) ** 1.32))
     held = bands = published = 0
     for _ in range(50):
@@ -217,61 +217,71 @@ def test_fifty_releases_cover_the_population():
 
 
 REFUSALS = [
-    (lambda: tacit.survival("time", "time", 3), errors.InvalidParameter, "another column"),
-    (lambda: tacit.survival("time", "died", 3, by="died"), errors.InvalidParameter, "another column"),
-    (lambda: tacit.survival("time", "died", 0), errors.InvalidParameter, "between 1 and"),
-    (lambda: tacit.survival("time", "died", 401), errors.InvalidParameter, "between 1 and"),
+    (lambda: tacit.statistics.survival("time", "time", 3), errors.InvalidParameter, "another column"),
     (
-        lambda: tacit.survival("time", "died", [3]).on(SCHEMA, tacit.rows()),
+        lambda: tacit.statistics.survival("time", "died", 3, by="died"),
+        errors.InvalidParameter,
+        "another column",
+    ),
+    (lambda: tacit.statistics.survival("time", "died", 0), errors.InvalidParameter, "between 1 and"),
+    (lambda: tacit.statistics.survival("time", "died", 401), errors.InvalidParameter, "between 1 and"),
+    (
+        lambda: tacit.statistics.survival("time", "died", [3]).on(SCHEMA, tacit.rows()),
         errors.InvalidParameter,
         "between 1",
     ),
     (
-        lambda: tacit.survival("time", "died", [1, 3]).on(SCHEMA, tacit.rows()),
+        lambda: tacit.statistics.survival("time", "died", [1, 3]).on(SCHEMA, tacit.rows()),
         errors.InvalidParameter,
         "delayed",
     ),
     (
-        lambda: tacit.survival("time", "died", [0, 3, 3]).on(SCHEMA, tacit.rows()),
+        lambda: tacit.statistics.survival("time", "died", [0, 3, 3]).on(SCHEMA, tacit.rows()),
         errors.InvalidParameter,
         "increase",
     ),
     (
-        lambda: tacit.survival("time", "died", [0, 7]).on(SCHEMA, tacit.rows()),
+        lambda: tacit.statistics.survival("time", "died", [0, 7]).on(SCHEMA, tacit.rows()),
         errors.InvalidParameter,
         "end within",
     ),
-    (lambda: tacit.survival("arm", "died", 3).on(SCHEMA, tacit.rows()), errors.WrongType, "arm"),
-    (lambda: tacit.survival("time", "how", 3).on(SCHEMA, tacit.rows()), errors.InvalidParameter, "censored"),
+    (lambda: tacit.statistics.survival("arm", "died", 3).on(SCHEMA, tacit.rows()), errors.WrongType, "arm"),
     (
-        lambda: tacit.survival("time", "how", 3, censored="dead").on(SCHEMA, tacit.rows()),
+        lambda: tacit.statistics.survival("time", "how", 3).on(SCHEMA, tacit.rows()),
+        errors.InvalidParameter,
+        "censored",
+    ),
+    (
+        lambda: tacit.statistics.survival("time", "how", 3, censored="dead").on(SCHEMA, tacit.rows()),
         errors.InvalidParameter,
         "one of the keys",
     ),
     (
-        lambda: tacit.survival("time", "died", 3, censored="alive").on(SCHEMA, tacit.rows()),
+        lambda: tacit.statistics.survival("time", "died", 3, censored="alive").on(SCHEMA, tacit.rows()),
         errors.InvalidParameter,
         "left out for a flag",
     ),
     (
-        lambda: tacit.survival("time", "word", 3).on(Schema({**SCHEMA, "word": category()}), tacit.rows()),
+        lambda: tacit.statistics.survival("time", "word", 3).on(
+            Schema({**SCHEMA, "word": category()}), tacit.rows()
+        ),
         errors.WrongType,
         "a flag",
     ),
     (
-        lambda: tacit.survival("time", "died", 3, by="word").on(
+        lambda: tacit.statistics.survival("time", "died", 3, by="word").on(
             Schema({**SCHEMA, "word": category()}), tacit.rows()
         ),
         errors.InvalidParameter,
         "keys are declared",
     ),
     (
-        lambda: tacit.survival("time", "died", [0, 2, 4], horizon=3).on(SCHEMA, tacit.rows()),
+        lambda: tacit.statistics.survival("time", "died", [0, 2, 4], horizon=3).on(SCHEMA, tacit.rows()),
         errors.InvalidParameter,
         "an edge",
     ),
     (
-        lambda: tacit.survival("time", "died", 3).on(SCHEMA, tacit.people("id", at_most=2)),
+        lambda: tacit.statistics.survival("time", "died", 3).on(SCHEMA, tacit.people("id", at_most=2)),
         errors.InvalidParameter,
         "one row a person",
     ),
@@ -291,5 +301,5 @@ def test_an_event_coded_as_text_counts_nowhere_unless_it_reads_as_yes_or_no():
         frame, protect=tacit.rows(), schema={"t": number(0, 4), "e": flag()}, budget=tacit.Pure(epsilon=1e9),
         ledger=None,
     ) as curator:  # fmt: skip
-        found = curator.release(tacit.survival("t", "e", [0, 2, 4]), epsilon=1e6).table
+        found = curator.release(tacit.statistics.survival("t", "e", [0, 2, 4]), epsilon=1e6).table
     assert found.value[0] == 20
