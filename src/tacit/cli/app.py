@@ -18,6 +18,7 @@ from tacit.cli.noiseless import coupled, noiseless
 from tacit.cli.optimal import optimal
 from tacit.cli.output import PlainGroup
 from tacit.cli.plans import key, plan, release, verify
+from tacit.cli.query import query
 from tacit.cli.random import random
 from tacit.cli.synthesise import synthesise
 
@@ -60,6 +61,7 @@ app.add_typer(ledger, name="ledger")
 app.add_typer(noiseless, name="noiseless")
 app.add_typer(optimal, name="optimal")
 app.command(name="plan")(plan)
+app.command(name="query")(query)
 app.add_typer(random, name="random")
 app.command(name="release")(release)
 app.command(name="reproduce")(reproduce)

@@ -221,6 +221,11 @@ EXAMPLES: dict[str, Example] = {
         "plan out/demo/plan.toml",
         "plan, digest, unit, budget, charge, charged_by, releases, in_budget_terms, fit",
     ),
+    "query": Example(
+        'query out/demo/plan.toml "mean cost by region" --epsilon 0.05',
+        "query, name, charged, released, replayed, columns, quality, confidence, guarantee, corrections, spent, "
+        "remaining, out, files",
+    ),
     "random density": Example(
         "random density --n 10000 --low 0 --high 100 --bins 500 --bandwidth 1 --epsilon 0.2 --gamma 0.1 --occupied 60",
         "n, epsilon, gamma, bandwidth, exact_below, bins, noisy_cells, kernel_std, noise_error, plain_noise_error, "

@@ -562,7 +562,11 @@ class PlanFile:
 def read_plan(path: str | Path, *, releases: bool = True) -> PlanFile:
     """The plan in a TOML file; a holder's part in a joint one needs no releases of its own."""
     path = Path(path)
-    text = read_text(path, parameter="plan")
+    return read_plan_text(read_text(path, parameter="plan"), path, releases=releases)
+
+
+def read_plan_text(text: str, path: Path, *, releases: bool = True) -> PlanFile:
+    """The plan in a text that stands, or would stand, at this path."""
     data = parse_toml(text, parameter="plan", name=str(path))
     known("table of a plan", data, TABLES)
     for name in ("data", "protect", "schema", "budget"):
