@@ -1,6 +1,6 @@
 """Medians and quartiles by a peer: errors of 500 runs as JSON lines; run by defaults.py in the peer's environment.
 
-usage: _quantile_peers.py opendp|diffprivlib FILE, FILE an .npz of defaults.py with groups of values, bounds,
+usage: _quantile_peers.py opendp|diffprivlib FILE [RUNS], FILE an .npz of defaults.py with groups of values, bounds,
 candidates, shares, epsilons and runs. Under add-or-remove each row is in one group, so every group gets all of epsilon;
 several quantiles share it evenly.
 """
@@ -24,15 +24,18 @@ def opendp_draw(values, low, high, candidates, share, epsilon):
         return scores >> dp.m.then_noisy_max(output_measure=dp.max_divergence(), scale=scale, negate=True)
 
     scale = dp.binary_search_param(private, d_in=1, d_out=epsilon, T=float)
-    measurement = private(scale)
-    data = np.clip(values, low, high).tolist()
-    return lambda: candidates[measurement(data)]
+    # The scores are computed once: noisy max of the scores is what the chained measurement draws.
+    about = (scores.output_domain, scores.output_metric, dp.max_divergence())
+    measurement = dp.m.make_noisy_max(*about, scale=scale, negate=True)
+    found = scores(np.clip(values, low, high).tolist())
+    return lambda: candidates[measurement(found)]
 
 
 def diffprivlib_draw(values, low, high, candidates, share, epsilon):
     from diffprivlib.tools import quantile
 
-    return lambda: float(quantile(values, share, epsilon=epsilon, bounds=(low, high)))
+    ordered = np.sort(values)
+    return lambda: float(quantile(ordered, share, epsilon=epsilon, bounds=(low, high)))
 
 
 def main(peer, path):

@@ -68,7 +68,7 @@ def test_from_rs_csv_to_a_published_table(say: Say) -> None:
     assert code == 0
     assert "canton: no row is outside of the declared keys" in told
     assert say("release survey.toml --out published")[0] == 0
-    code, told, _ = say("verify published --ledger survey.ledger")
+    code, told, _ = say("verify published --ledger survey.ledger --all")
     assert code == 0
     assert "the ledger knows of no look before this plan" in told
     assert Path("published/report.html").is_file()
@@ -192,7 +192,7 @@ def test_the_page_of_the_documentation_runs_as_it_stands(
         for line in block.replace("\\\n", " ").splitlines()
         if line != "tacit init survey.csv"
     ]
-    assert len(lines) == 6
+    assert len(lines) == 8
     for line in lines:
         assert say(" ".join(shlex.quote(word) for word in shlex.split(line)[1:]))[0] == 0, line
     os.mkdir("again")

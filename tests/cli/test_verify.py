@@ -117,7 +117,14 @@ def test_what_was_made_holds(made: Path, capsys: pytest.CaptureFixture[str]) -> 
         "with ledger and key nothing is left open"
     )
     assert main(["verify", str(made / "signed")]) == 0
-    assert "not checked" in capsys.readouterr().out
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith("everything that could be checked holds: ")
+    assert "not possible (--all lists them)" in line
+    assert main(["verify", str(made / "signed"), "--all"]) == 0
+    listed = capsys.readouterr().out.splitlines()
+    assert listed[-1] == line
+    assert any(one.startswith("not checked: ") for one in listed)
+    assert line.split()[6] == str(sum(one.startswith("holds: ") for one in listed))
 
 
 def test_a_replay_has_the_same_certificates_but_for_the_signature(made: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,9 @@ import pandas as pd
 import pytest
 
 import tacit
+from tacit.curator.choice import calibrated
+from tacit.curator.planning import choose
+from tacit.curator.prices import price
 from tacit.curator.quantile_choice import SelectedRanks
 
 
@@ -30,3 +35,50 @@ def test_a_plan_with_a_public_number_of_rows_is_released(epsilon: float, rows: i
         (again,) = held.release(plan)
         pd.testing.assert_frame_equal(again.table, frame)
         assert held.spent == spent
+
+
+def chosen(epsilon: float, rows: int | None, statistic: Any = None) -> tuple[Any, SelectedRanks]:
+    question = (statistic or tacit.median("x")).on(
+        tacit.Schema({"x": tacit.number(0, 1000), "g": tacit.category(["a", "b"])}), tacit.rows()
+    )
+    made = choose(question, price(epsilon=epsilon), rows=rows)
+    assert isinstance(made, SelectedRanks)
+    return question, made
+
+
+def test_a_tenth_buys_the_intervals_and_a_twentieth_where_that_serves_better() -> None:
+    for epsilon, rows, share in (
+        (1, None, 10), (0.01, None, 10), (0.5, 5000, 10), (1, 10**6, 20), (0.1, 300, 20), (0.1, 1, 20)
+    ):  # fmt: skip
+        _, made = chosen(epsilon, rows)
+        whole = Fraction(made.selection.epsilon) + Fraction(made.counts.epsilon)
+        assert whole == Fraction(str(epsilon))
+        assert Fraction(made.counts.epsilon) * share == whole, (epsilon, rows)
+
+
+def test_stored_choices_with_another_share_are_made_for_their_question() -> None:
+    """A release of a version that gave the intervals less is judged by what it ran, not by today's share."""
+    question, made = chosen(1, None, tacit.quantiles("x", at=[0.25, 0.5], by="g"))
+    assert calibrated(made, question) is True
+    less = replace(
+        made,
+        selection=replace(made.selection, epsilon=Fraction(19, 20)),
+        counts=replace(made.counts, epsilon=Fraction(1, 20)),
+    )
+    assert calibrated(less, question) is True
+    two = tacit.rows(neighbours="replace-one")
+    other = tacit.quantiles("x", at=[0.25, 0.5], by="g").on(question.schema, two)
+    assert calibrated(made, other) is False
+    for wrong in (
+        replace(made, selection=replace(made.selection, shares=(0.25, 0.75))),
+        replace(made, selection=replace(made.selection, grouped=False)),
+        replace(made, selection=replace(made.selection, replaced=True)),
+        replace(made, selection=replace(made.selection, bins=made.selection.bins - 1)),
+        replace(made, counts=replace(made.counts, l1=Fraction(1, 2))),
+        replace(made, counts=replace(made.counts, total_is_public=True)),
+        replace(made, counts=replace(made.counts, bins=made.counts.bins - 1)),
+        replace(made, finest=2 * made.finest),
+    ):
+        assert calibrated(wrong, question) is False
+    people = tacit.quantiles("x", at=[0.25, 0.5], by="g").on(question.schema, tacit.people("p", at_most=2))
+    assert calibrated(made, people) is False

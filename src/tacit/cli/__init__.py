@@ -19,6 +19,9 @@ from tacit.errors import TacitError, UnknownName
 
 __all__ = ["main"]
 
+COMPLETING = "_TACIT_COMPLETE"
+"""The variable by which a shell asks for the words that may follow (`tacit --install-completion`)."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; `tacit` on the shell."""
@@ -73,7 +76,9 @@ def _run(arguments: Sequence[str] | None) -> int:
         return 2
     except typer.Abort:
         raise KeyboardInterrupt from None
-    except SystemExit:  # the parser's own way to say that nobody reads any more
+    except SystemExit as end:  # the parser's own way to say that nobody reads any more
+        if COMPLETING in os.environ:
+            return end.code if isinstance(end.code, int) else 0
         raise BrokenPipeError from None
 
 

@@ -26,7 +26,6 @@ app = typer.Typer(
     name="tacit",
     cls=PlainGroup,
     help="Publish statistics about people under differential privacy (DP), with a certificate for each.",
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )

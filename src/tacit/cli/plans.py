@@ -302,12 +302,15 @@ def verify(
     folder: Path = typer.Argument(..., metavar="DIR", help="A folder that tacit release wrote."),
     ledger: str | None = typer.Option(None, "--ledger", help="The ledger that was charged: a file or a URL."),
     public: Path | None = typer.Option(None, "--key", help="The custodian's public key (PEM)."),
+    everything: bool = typer.Option(False, "--all", help="List every check, not only what does not hold."),
     json: bool = JSON_VERIFY,
 ) -> None:
     """Check a release: files, values, certificates, plan.
 
     Compares digests, makes derived files again, and computes every bound by a second program (tacit.audit). With
-    --ledger or --key it finds any change at all. Reads no data. Exits with 1 if something does not hold.
+    --ledger or --key it finds any change at all. Lists what does not hold and looks at the
+    data before they were declared, and ends with one line. Reads no data.
+    Exits with 1 if something does not hold.
     """
     from tacit.audit.release import second_opinions
     from tacit.curator.certificate import PublicKey
@@ -323,27 +326,31 @@ def verify(
         print_json({"ok": found.ok, "made": found.made, "fallen": list(found.fallen), "findings": told})
     else:
         for finding in found.findings:
-            print(visible(str(finding)))
-        for line in _verdict(found, len(list((folder / "certificates").glob("*.json")))):
-            print(visible(line))
+            if everything or finding.notable or finding.holds is False:
+                print(visible(str(finding)))
+        print(visible(_verdict(found, len(list((folder / "certificates").glob("*.json"))))))
     if not found.ok:
         raise typer.Exit(1)
 
 
-def _verdict(found: Verified, releases: int) -> list[str]:
-    """The last lines: on the whole folder, or on withdrawn releases and on the others."""
+def _verdict(found: Verified, releases: int) -> str:
+    """The last line: on the whole folder, or on withdrawn releases and on the others."""
+    held = [f.holds for f in found.findings]
+    unknown = held.count(None)
+    counted = f"{held.count(True)} {'check' if held.count(True) == 1 else 'checks'}"
+    counted += f", {unknown} not possible (--all lists them)" if unknown else ""
     if found.ok:
-        return ["everything that could be checked holds"]
+        return f"everything that could be checked holds: {counted}"
     if not found.made:
-        return ["this release is not what was made"]
+        return f"this release is not what was made: {held.count(False)} of {len(held)} checks do not hold"
     named = ", ".join(map(repr, found.fallen))
     if len(found.fallen) >= releases:
-        return ["this release is what was made, but it was withdrawn or replaced since"]
+        return "this release is what was made, but it was withdrawn or replaced since"
     left = releases - len(found.fallen)
-    return [
-        f"withdrawn or replaced since: {named}; the files are those that were made",
-        f"the other {'release' if left == 1 else f'{left} releases'}: everything that could be checked holds",
-    ]
+    return (
+        f"withdrawn or replaced since: {named}; the files are those that were made, and of the other "
+        f"{'release' if left == 1 else f'{left} releases'} everything that could be checked holds"
+    )
 
 
 @key.callback(invoke_without_command=True)

@@ -16,7 +16,9 @@ from tacit.errors import InvalidParameter, charge_made, visible
 if TYPE_CHECKING:
     from tacit.curator import Release
 
-PLAN = typer.Argument(..., metavar="PLAN", help="A plan file: its data, schema, unit, budget and ledger are used.")
+PLAN = typer.Argument(
+    ..., metavar="PLAN", help="A plan file: its data, schema, unit, budget and ledger are used."
+)
 NOTHING_WRITTEN = "a charge already made stays, and asking again for a recorded answer is free"
 
 
@@ -25,7 +27,9 @@ def query(
     sentence: str = typer.Argument(
         "", metavar="[SENTENCE]", help='The question: "mean income by region where age >= 18".'
     ),
-    statistic: str = typer.Option("", "--statistic", help="The statistic, as in plans: mean, count, quantiles."),
+    statistic: str = typer.Option(
+        "", "--statistic", help="The statistic, as in plans: mean, count, quantiles."
+    ),
     column: str = typer.Option("", "--column", help="The column that the statistic is of."),
     by: list[str] = typer.Option([], "--by", help="A column to group by (repeatable)."),
     where: str = typer.Option("", "--where", help="A condition on the rows, as in plans."),
@@ -39,7 +43,9 @@ def query(
     preview: bool = typer.Option(
         False, "--preview", help="Print price and expected error; read no data and charge nothing."
     ),
-    out: Path | None = typer.Option(None, "--out", help="Also write the files of a release to this new folder."),
+    out: Path | None = typer.Option(
+        None, "--out", help="Also write the files of a release to this new folder."
+    ),
     key: str | None = typer.Option(
         None, "--key", help="A name for this request; a new name draws new noise and pays again."
     ),
@@ -73,7 +79,10 @@ def query(
     if preview:
         if out is not None:
             raise InvalidParameter(
-                parameter="--out", value=str(out), must="be left out with --preview", hint="nothing is released"
+                parameter="--out",
+                value=str(out),
+                must="be left out with --preview",
+                hint="nothing is released",
             )
         fit, problem = _fit(found, made)
         if json:

@@ -391,10 +391,13 @@ def calibrated(assignment: Assignment, question: Question) -> bool | None:
     """
     from tacit.curator.assignments import Assignment, cells_of
     from tacit.curator.fitted import fits_tables
+    from tacit.curator.quantile_choice import SelectedRanks, made_for
     from tacit.mechanisms import Laplace, RoundedGaussian, Staircase, TruncatedDiscreteLaplace
     from tacit.mechanisms.sensitivity import L1, L2
     from tacit.mechanisms.tables import TableMechanism
 
+    if isinstance(assignment, SelectedRanks):
+        return made_for(assignment, question)
     if type(assignment) is not Assignment or question.statistic.fits != "noise" or not question.known_keys:
         return None
     moved = {p.name for p in question.parts if not p.exact and not question.sensitivities[p.name].none}
@@ -421,11 +424,11 @@ def calibrated(assignment: Assignment, question: Question) -> bool | None:
         # Nothing else was ever chosen for numbers that get noise.
         if not isinstance(mechanism, Laplace | RoundedGaussian | Staircase):
             return False
-        made_for = mechanism.sensitivity
+        declared = mechanism.sensitivity
         if isinstance(mechanism, Laplace | Staircase):
-            fits = isinstance(made_for, L1) and made_for.steps(mechanism.step) >= most.l1
+            fits = isinstance(declared, L1) and declared.steps(mechanism.step) >= most.l1
         else:
-            fits = isinstance(made_for, L2) and made_for.squared_steps(mechanism.step) >= most.l2_squared
+            fits = isinstance(declared, L2) and declared.squared_steps(mechanism.step) >= most.l2_squared
         if (
             not fits
             or mechanism.step != 1

@@ -206,7 +206,9 @@ def amount(where: str, value: Any) -> int | float:
 
 
 def shares(where: str, value: Any) -> list[int | float]:
-    """A list of numbers."""
+    """A list of numbers, or one."""
+    if not isinstance(value, list) and isinstance(value, int | float):
+        return [amount(where, value)]
     if not isinstance(value, list):
         _refuse(where, value, "be a list of numbers", "at = [0.25, 0.5, 0.75]")
     return [amount(where, v) for v in value]

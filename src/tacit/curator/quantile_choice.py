@@ -29,8 +29,17 @@ from tacit.sources.query import Cells
 from tacit.statistics.base import Question, base_unit, replaced, row_limit
 from tacit.statistics.quantiles import RESOLUTION, joined, range_steps
 
-INTERVAL_SHARE = Fraction(1, 20)
-"""The part of the price that the intervals get: the values err by a twentieth more than without any."""
+INTERVAL_SHARE, LEAST_SHARE = Fraction(1, 10), Fraction(1, 20)
+"""The part of the price that the intervals get: a tenth, for which the values err by a ninth more than without any.
+
+The width of an interval goes down like 1 / share, the error of a value goes up like 1 / (1 - share); a selection with
+all of the price, as others make it, has no interval (benchmarks/quantile_shares.py). A twentieth is enough where a
+public number of rows shows that intervals are narrow anyway, or that a tenth would leave them as wide as the range.
+"""
+NARROW, HOPELESS = 0.025, 0.9
+"""Half an interval, as a part of the rows, that is narrow; and, as a part of the rows on one side, that says nothing."""
+GRID = 1.5
+"""How much wider an interval is than its noise, since the ranges double their width: between 1 and 2."""
 FINER = 64
 """Ranges for each rank that a value errs by, where the rows lie evenly: enough for rows that lie 64 times denser."""
 NAME = "selections by rank"
@@ -115,6 +124,14 @@ class SelectedRanks(Assignment):
             last[..., j] = np.where(none, chosen[..., j], np.maximum(stop, chosen[..., j]))
         return first, last
 
+    def half_interval(self, rows: int) -> float:
+        """About half of an interval in ranks, as a part of so many rows, the mean over the shares."""
+        tail = float((1 - CONFIDENCE) / 2)
+        each = [
+            float(np.median(self.counts.half_widths(tail, share=Fraction(q)))) for q in self.selection.shares
+        ]
+        return GRID * sum(each) / len(each) / max(rows, 1)
+
     def describe(self) -> dict[str, Any]:
         """The mechanisms for a certificate."""
         return {
@@ -159,7 +176,7 @@ def first_ranks(question: Question, price: Price) -> Ranks:
 def assign_quantiles(question: Question, price: Price, rows: int | None = None) -> Assignment:
     """Selections or cumulative counts, whichever has the smaller expected error of a rank at this price.
 
-    `rows` is a public number of rows, for the resolution alone.
+    `rows` is a public number of rows, for the resolution and for the share of the intervals alone.
     """
     statistic: Any = question.statistic
     if price.kind == "accuracy":
@@ -189,12 +206,24 @@ def _mean_errors(ranks: Ranks) -> dict[str, float]:
 
 
 def _selections(question: Question, price: Price, finest: int, rows: int | None) -> SelectedRanks:
-    statistic: Any = question.statistic
+    """With a tenth for the intervals, or a twentieth where a public number of rows says that this serves better."""
+    usual = _selections_at(question, price, finest, rows, INTERVAL_SHARE)
+    if rows is None:
+        return usual
+    less = _selections_at(question, price, finest, rows, LEAST_SHARE)
+    sides = [float(min(q, 1 - q)) for q in map(Fraction, usual.selection.shares)]
+    if less.half_interval(rows) <= NARROW or usual.half_interval(rows) >= HOPELESS * max(sides):
+        return less
+    return usual
+
+
+def _selections_at(
+    question: Question, price: Price, finest: int, rows: int | None, share: Fraction
+) -> SelectedRanks:
     epsilon = pure_within(price)
     assert epsilon is not None
-    shares = tuple(Fraction(repr(float(s))) for s in statistic.at)
-    unit = question.unit
-    spent = epsilon * (1 - INTERVAL_SHARE)
+    shares, unit = _shares(question), question.unit
+    spent = epsilon * (1 - share)
     about: dict[str, Any] = {
         "shares": shares, "rows": row_limit(unit) * base_unit(unit)[1], "replaced": replaced(unit),
         "grouped": bool(question.axes),
@@ -211,6 +240,29 @@ def _selections(question: Question, price: Price, finest: int, rows: int | None)
     )  # fmt: skip
     return SelectedRanks(
         noise=(), price=price, reason="", selection=selection, counts=counts, finest=finest_range
+    )
+
+
+def _shares(question: Question) -> tuple[Fraction, ...]:
+    statistic: Any = question.statistic
+    return tuple(Fraction(repr(float(s))) for s in statistic.at)
+
+
+def made_for(assignment: SelectedRanks, question: Question) -> bool:
+    """Are choices and counts made for this question: its shares, its unit, and what one unit moves?
+
+    The share of the price that the counts got does not matter: both prices are part of the charge.
+    """
+    selection, counts, unit = assignment.selection, assignment.counts, question.unit
+    return (
+        tuple(map(Fraction, selection.shares)) == _shares(question)
+        and selection.rows >= row_limit(unit) * base_unit(unit)[1]
+        and selection.replaced == replaced(unit)
+        and selection.grouped >= bool(question.axes)
+        and int(question.details["bins"]) % selection.bins == 0
+        and Fraction(counts.l1) >= question.sensitivity.l1
+        and counts.total_is_public <= total_is_public(question)
+        and counts.bins == ranges_around(len(selection.shares), bins=selection.bins, finest=assignment.finest)
     )
 
 

@@ -88,7 +88,9 @@ def read_sentence(sentence: str, columns: Iterable[str]) -> dict[str, Any]:
 def _parts(text: str) -> dict[str, str]:
     """What stands before, behind `by`, behind `at` and behind `where`; quotation marks hide their content."""
     hidden = _QUOTED.sub(lambda m: "_" * len(m[0]), text)
-    places = {m[1].lower(): (m.start(1), m.end(1)) for m in re.finditer(r"\b(where)\b", hidden, re.IGNORECASE)}
+    places = {
+        m[1].lower(): (m.start(1), m.end(1)) for m in re.finditer(r"\b(where)\b", hidden, re.IGNORECASE)
+    }
     stop = places["where"][0] if "where" in places else len(text)
     if "where" in places:
         # The condition goes on to the end, and may hold a word that looks like ours.

@@ -247,6 +247,8 @@ class CheckResult:
     why: str = ""
     fallen: str = ""
     """The release that was withdrawn or replaced, where this is what does not hold."""
+    notable: bool = False
+    """Must a reader know it though it holds? As a look at the data before they were declared."""
 
     def __str__(self) -> str:
         word = {True: "holds", False: "DOES NOT HOLD", None: "not checked"}[self.holds]
@@ -631,7 +633,10 @@ def _looks(
             what=what, holds=False, why="the ledger knows of looks that it does not tell, or of none"
         )
     return CheckResult(
-        what=what, holds=True, why="; ".join(known) or "the ledger knows of no look before this plan"
+        what=what,
+        holds=True,
+        why="; ".join(known) or "the ledger knows of no look before this plan",
+        notable=bool(known),
     )
 
 

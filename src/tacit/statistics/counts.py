@@ -262,7 +262,7 @@ class ClampingBounds(Statistic):
 
 
 def count(
-    *, by: By = None, where: str | Expression | None = None, of: Literal["rows", "people"] = "rows"
+    by: By = None, *, where: str | Expression | None = None, of: Literal["rows", "people"] = "rows"
 ) -> Count:
     """How many rows (or, with of="people", different people) there are, in each group."""
     return Count(by=by_columns(by), where=filter_of(where), of=of)

@@ -218,22 +218,22 @@ class Variance(Statistic):
         return {name: np.asarray(values, dtype=object) for name, values in parts.items()}
 
 
-def mean(column: str, *, by: By = None, where: str | Expression | None = None) -> Mean:
+def mean(column: str, by: By = None, *, where: str | Expression | None = None) -> Mean:
     """The mean of a number, in each group."""
     return Mean(column=column, by=by_columns(by), where=filter_of(where))
 
 
-def proportion(of: str | Expression, *, by: By = None, where: str | Expression | None = None) -> Proportion:
+def proportion(of: str | Expression, by: By = None, *, where: str | Expression | None = None) -> Proportion:
     """The share of rows that pass a test: a flag by its name, or any filter, in each group."""
     return Proportion(of=parse(of), by=by_columns(by), where=filter_of(where))
 
 
-def variance(column: str, *, by: By = None, where: str | Expression | None = None) -> Variance:
+def variance(column: str, by: By = None, *, where: str | Expression | None = None) -> Variance:
     """The variance of a number (divisor n), in each group."""
     return Variance(column=column, by=by_columns(by), where=filter_of(where))
 
 
-def standard_deviation(column: str, *, by: By = None, where: str | Expression | None = None) -> Variance:
+def standard_deviation(column: str, by: By = None, *, where: str | Expression | None = None) -> Variance:
     """The standard deviation of a number (divisor n), in each group."""
     return Variance(column=column, root=True, by=by_columns(by), where=filter_of(where))
 
@@ -338,12 +338,12 @@ class Ratio(Statistic):
         return out
 
 
-def sum(column: str, *, by: By = None, where: str | Expression | None = None) -> Sum:
+def sum(column: str, by: By = None, *, where: str | Expression | None = None) -> Sum:
     """The sum of a number, in each group."""
     return Sum(column=column, by=by_columns(by), where=filter_of(where))
 
 
-def ratio(numerator: str, denominator: str, *, by: By = None, where: str | Expression | None = None) -> Ratio:
+def ratio(numerator: str, denominator: str, by: By = None, *, where: str | Expression | None = None) -> Ratio:
     """The sum of one number over the sum of another, in each group: cost for each visit, say."""
     return Ratio(numerator=numerator, denominator=denominator, by=by_columns(by), where=filter_of(where))
 

@@ -174,14 +174,15 @@ def rank_sensitivity(share: float, unit: Unit) -> Fraction:
 def quantiles(
     column: str,
     *,
-    at: Sequence[float] = (0.25, 0.5, 0.75),
+    at: float | Sequence[float] = (0.25, 0.5, 0.75),
     by: By = None,
     where: str | Expression | None = None,
     resolution: int = RESOLUTION,
 ) -> Quantiles:
-    """Several quantiles of a number or date at once, in each group."""
+    """Several quantiles of a number or date at once, or one, in each group."""
+    shares = (at,) if isinstance(at, int | float | Fraction) else members("at", at)
     return Quantiles(
-        column=column, at=members("at", at), by=by_columns(by), where=filter_of(where), resolution=resolution
+        column=column, at=shares, by=by_columns(by), where=filter_of(where), resolution=resolution
     )
 
 
@@ -198,7 +199,7 @@ def quantile(
 
 
 def median(
-    column: str, *, by: By = None, where: str | Expression | None = None, resolution: int = RESOLUTION
+    column: str, by: By = None, *, where: str | Expression | None = None, resolution: int = RESOLUTION
 ) -> Quantiles:
     """The middle value of a number or date, in each group."""
     return quantile(column, 0.5, by=by, where=where, resolution=resolution)
