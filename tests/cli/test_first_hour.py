@@ -192,7 +192,7 @@ def test_the_page_of_the_documentation_runs_as_it_stands(
         for line in block.replace("\\\n", " ").splitlines()
         if line != "tacit init survey.csv"
     ]
-    assert len(lines) == 8
+    assert len(lines) == 6
     for line in lines:
         assert say(" ".join(shlex.quote(word) for word in shlex.split(line)[1:]))[0] == 0, line
     os.mkdir("again")

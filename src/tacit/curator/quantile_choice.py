@@ -37,7 +37,7 @@ all of the price, as others make it, has no interval (benchmarks/quantile_shares
 public number of rows shows that intervals are narrow anyway, or that a tenth would leave them as wide as the range.
 """
 NARROW, HOPELESS = 0.025, 0.9
-"""Half an interval, as a part of the rows, that is narrow; and, as a part of the rows on one side, that says nothing."""
+"""Half an interval that is narrow, as a part of the rows; and one that says nothing, as a part of those on one side."""
 GRID = 1.5
 """How much wider an interval is than its noise, since the ranges double their width: between 1 and 2."""
 FINER = 64
