@@ -211,7 +211,7 @@ def _selections(question: Question, price: Price, finest: int, rows: int | None)
     if rows is None:
         return usual
     less = _selections_at(question, price, finest, rows, LEAST_SHARE)
-    sides = [float(min(q, 1 - q)) for q in map(Fraction, usual.selection.shares)]
+    sides = [float(min(q, 1 - q)) for q in _shares(question)]
     if less.half_interval(rows) <= NARROW or usual.half_interval(rows) >= HOPELESS * max(sides):
         return less
     return usual
@@ -255,7 +255,7 @@ def made_for(assignment: SelectedRanks, question: Question) -> bool:
     """
     selection, counts, unit = assignment.selection, assignment.counts, question.unit
     return (
-        tuple(map(Fraction, selection.shares)) == _shares(question)
+        tuple(Fraction(q) for q in selection.shares) == _shares(question)
         and selection.rows >= row_limit(unit) * base_unit(unit)[1]
         and selection.replaced == replaced(unit)
         and selection.grouped >= bool(question.axes)
