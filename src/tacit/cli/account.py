@@ -12,6 +12,7 @@ from typer.core import TyperCommand
 
 from tacit.cli.output import print_json, write_picture, write_whole
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
+from tacit.exact.rounding import digits_down, digits_up
 
 if TYPE_CHECKING:
     from tacit.accounting.codec import DescribedEvent
@@ -100,7 +101,8 @@ def account(
         print(note)
     print(f"{value} = {_up(enclosure.high)} at {known} = {level:g}, for {found.neighbours.value} neighbours")
     print(
-        f"certified between {enclosure.low:.6g} and {enclosure.high:.6g} by the {found.accountant} accountant"
+        f"certified between {digits_down(enclosure.low, 6)} and {digits_up(enclosure.high, 6)} "
+        f"by the {found.accountant} accountant"
     )
     print("for a plan whose parameters were fixed in advance")
     if "best_guess" in written:
@@ -168,7 +170,8 @@ def calibrate(
     for note in notes:
         print(note)
     print(
-        f"meets epsilon = {epsilon:g} at delta = {delta:g}: certified between {reached.low:.6g} and {reached.high:.6g}"
+        f"meets epsilon = {epsilon:g} at delta = {delta:g}: "
+        f"certified between {digits_down(reached.low, 6)} and {digits_up(reached.high, 6)}"
     )
 
 

@@ -12,6 +12,7 @@ import typer
 
 from tacit.cli.output import PlainCommand, PlainGroup, print_json, write_picture
 from tacit.errors import InvalidParameter, visible
+from tacit.exact.rounding import digits_down, digits_up
 
 if TYPE_CHECKING:
     from tacit.coupled import Verdict
@@ -186,15 +187,22 @@ def say(
     from tacit.coupled.noiseless.answer import PAIR_IS
 
     print(textwrap.fill(visible(answer.sentence), 96), end="\n\n")
-    pair = "not finite, or not computed" if answer.epsilon_pair is None else f"{answer.epsilon_pair:.6g}"
-    print(f"  epsilon              {answer.epsilon:.6g}")
+    pair = (
+        "not finite, or not computed"
+        if answer.epsilon_pair is None
+        else f"{digits_up(answer.epsilon_pair, 6)}"
+    )
+    print(f"  epsilon              {digits_up(answer.epsilon, 6)}")
     print(f"  epsilon_pair         {pair}  ({PAIR_IS})")
     print(f"  delta                {answer.delta:g}")
     if (alone := told.get("epsilon_without_the_row")) is not None:
         zero, apart = told["delta_at_zero"], told["delta_at_zero_without_the_row"]
-        print(f"  without the row      epsilon {alone:.6g} against the simulator that leaves the row out")
         print(
-            f"  delta at epsilon 0   {zero:.4g}, or {apart:.4g} against the simulator that leaves the row out"
+            f"  without the row      epsilon {digits_up(alone, 6)} against the simulator that leaves the row out"
+        )
+        print(
+            f"  delta at epsilon 0   {digits_up(zero, 4)}, or {digits_up(apart, 4)} "
+            "against the simulator that leaves the row out"
         )
     if answer.threshold is not None:
         print(f"  threshold            {answer.threshold}")
@@ -329,12 +337,13 @@ def histogram(
     print(found.sentence)
     print()
     print(f"  publish counts of at least        {found.threshold}; smaller ones as 0")
-    print(f"  epsilon                           {found.epsilon:.6g}   (against {found.simulator})")
+    print(f"  epsilon                           {digits_up(found.epsilon, 6)}   (against {found.simulator})")
     if found.epsilon_pair is not None:
         words = "between two cells of a row, to somebody who knows the distribution"
-        print(f"  epsilon_pair                      {found.epsilon_pair:.6g}   ({words})")
+        print(f"  epsilon_pair                      {digits_up(found.epsilon_pair, 6)}   ({words})")
     print(
-        f"  delta                             {found.delta:.6g}   (reached: {told['delta_at_threshold']:.4g})"
+        f"  delta                             {digits_up(found.delta, 6)}   "
+        f"(reached: {digits_up(told['delta_at_threshold'], 4)})"
     )
     if sampling == "fixed":
         print(f"  rows discarded at random          0 to {told['discards']}, about {told['discards'] // 2}")
@@ -522,7 +531,9 @@ def regression(
         print()
         for part in found.details["parts"]:
             what = "means of the columns" if part["part"] == 0 else f"normal equation {part['part']}"
-            print(f"  part {part['part']}: {part['rows']} rows, {what}, epsilon {part['epsilon']:.4g}")
+            print(
+                f"  part {part['part']}: {part['rows']} rows, {what}, epsilon {digits_up(part['epsilon'], 4)}"
+            )
 
 
 def _numbers(name: str, text: str) -> list[float]:
@@ -585,7 +596,7 @@ def _say(verdict: Verdict) -> None:
     answer = {True: "yes", False: "no", None: "not decided"}[verdict.holds]
     found = verdict.delta.interval
     exact = short(verdict.delta.high, 24) if verdict.delta.exact else None
-    delta = exact or f"between {found.low:.9g} and {found.high:.9g}"
+    delta = exact or f"between {digits_down(found.low, 9)} and {digits_up(found.high, 9)}"
     print(f"{verdict.definition} ({verdict.number}): {answer}")
     print(f"  delta at this epsilon     {delta}")
     if verdict.delta.simulator:
@@ -597,6 +608,8 @@ def _say(verdict: Verdict) -> None:
         if numbers is not None:
             wide = numbers.low < numbers.high and math.isinf(numbers.high)
             who = "  (to somebody who knows which prior holds)" if name == "epsilon_pair" else ""
-            print(f"  {name:<26}{f'above {numbers.low:.4g}' if wide else f'{numbers.high:.6g}'}{who}")
+            print(
+                f"  {name:<26}{f'above {digits_down(numbers.low, 4)}' if wide else digits_up(numbers.high, 6)}{who}"
+            )
     for witness in verdict.witnesses[:3]:
         print(f"  witness: {witness}")

@@ -11,6 +11,7 @@ import typer
 
 from tacit.cli.output import PlainCommand, PlainGroup, print_json, write_picture, write_whole
 from tacit.errors import InvalidParameter
+from tacit.exact.rounding import digits_down
 
 if TYPE_CHECKING:
     from tacit.risk.certificate import Certificate, Loss
@@ -186,7 +187,7 @@ def histogram(
         f"A histogram of {found.n:,} rows in {found.cells:,} cells, epsilon = {epsilon:g}, one row replaced."
     )
     print(f"  {'expected total error':<34}{found.risk:.6g}   ({found.mechanism})")
-    print(f"  {'no private mechanism goes below':<34}{found.lower_bound:.6g}")
+    print(f"  {'no private mechanism goes below':<34}{digits_down(found.lower_bound, 6)}")
     print(f"  {'without any data':<34}{found.constant:.6g}")
 
 
@@ -210,7 +211,7 @@ def _say(told: dict[str, Any]) -> None:
     level = f"epsilon = {told['epsilon']:g}" + (f", delta = {told['delta']:g}" if told["delta"] else "")
     print(f"A count on 0..{told['n']}, {level}, {told['loss']} loss, {told['criterion']}.")
     print(f"  {worst:<34}{told['risk']:.6g}")
-    print(f"  {'no private mechanism goes below':<34}{told['lower_bound']:.6g}")
+    print(f"  {'no private mechanism goes below':<34}{digits_down(told['lower_bound'], 6)}")
     print(f"  {'gap':<34}{told['gap']:.2g}")
     if told["truncated_geometric"] is not None:
         print(f"  {'the truncated geometric has':<34}{told['truncated_geometric']:.6g}")

@@ -9,6 +9,7 @@ import typer
 from tacit.cli.output import PlainCommand, PlainGroup, print_json
 from tacit.errors import InvalidParameter
 from tacit.exact.checks import whole
+from tacit.exact.rounding import digits_up
 
 if TYPE_CHECKING:
     from tacit.guarantees import Guarantee
@@ -285,7 +286,7 @@ def sensitivity(
     else:
         print(
             f"  by pairs of rows              the {told['pairs']['rank']}-th of {told['pairs']['pairs']} changes, "
-            f"chosen privately; delta = {told['pairs']['delta']:.2g}"
+            f"chosen privately; delta = {digits_up(told['pairs']['delta'], 2)}"
         )
     print("  with DP                       bounds must be declared, and noise is sized by them")
     if error is not None:

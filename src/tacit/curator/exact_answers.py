@@ -27,7 +27,7 @@ from tacit.curator.prices import Price
 from tacit.curator.request import ExactGiven, Given, SampledGiven
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.balls import ball, lower
-from tacit.exact.rounding import up
+from tacit.exact.rounding import digits_up, up
 from tacit.guarantees import Approximate, Bound, Neighbours, Priors, Rows
 from tacit.noise.source import Source, default_source
 from tacit.sources.axes import CountRows
@@ -188,7 +188,7 @@ def assign_exactly(question: Question, price: Price, given: ExactGiven) -> tuple
         raise NoLaw(
             operation=f"an exact {answer.statistic} for epsilon = {float(price.epsilon):g}, delta = "
             f"{float(price.delta):g}",
-            reason=f"given so many unknown rows it needs epsilon = {answer.epsilon_pair:.4g} at this delta",
+            reason=f"given so many unknown rows it needs epsilon = {digits_up(answer.epsilon_pair, 4)} at this delta",
             hint="pay that, assume more unknown rows, or leave given= out for noise",
         )
     if ALL_ROWS not in question.requests:
@@ -197,7 +197,7 @@ def assign_exactly(question: Question, price: Price, given: ExactGiven) -> tuple
         question = replace(question, requests=(*question.requests, ALL_ROWS))
     return question, ExactAssignment(
         noise=(), price=price, delta=Fraction(price.delta), answer=answer, given=given,
-        reason=f"exact, given the rows: epsilon = {answer.epsilon_pair:.3g} {PAIR_IS}",
+        reason=f"exact, given the rows: epsilon = {digits_up(answer.epsilon_pair)} {PAIR_IS}",
     )  # fmt: skip
 
 

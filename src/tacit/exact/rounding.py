@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -133,6 +134,34 @@ def up(x: Any) -> float:
 def down(x: Any) -> float:
     """Largest float that is <= every point of x."""
     return -up(-x)
+
+
+_WIDE = Context(prec=60)
+_DECIMAL = Decimal("1e-12")
+
+
+def digits_up(value: Exact, digits: int = 3) -> str:
+    """A number that is not negative in so many significant digits, rounded up: a printed bound is a bound.
+
+    A decimal that became the next larger float prints as itself: what is said lies below by 1e-12 of it at most.
+    """
+    return _digits(value, digits, ROUND_CEILING, 1 - _DECIMAL)
+
+
+def digits_down(value: Exact, digits: int = 3) -> str:
+    """The same, rounded down: nobody asks for more than is printed of what is left."""
+    return _digits(value, digits, ROUND_FLOOR, 1 + _DECIMAL)
+
+
+def _digits(value: Exact, digits: int, rounding: str, slack: Decimal) -> str:
+    if not value or (isinstance(value, float) and not math.isfinite(value)):
+        return f"{float(value):g}"
+    top, bottom = Fraction(value).as_integer_ratio()
+    exact = _WIDE.multiply(_WIDE.divide(Decimal(top), Decimal(bottom)), slack)
+    step = Decimal(1).scaleb(exact.adjusted() - digits + 1)
+    shown = exact.quantize(step, rounding=rounding, context=_WIDE)
+    # By way of a float a number below the smallest one would be 0.
+    return f"{float(shown):.{digits}g}" if LEAST <= Fraction(shown) <= MOST else f"{shown:.{digits}g}"
 
 
 def product(a: float, b: float) -> Interval:

@@ -15,7 +15,6 @@ A condition under which *more* is assumed is weaker: `Always` implies each of th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Decimal
 from enum import StrEnum
 from fractions import Fraction
 from functools import partial
@@ -23,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from tacit.errors import NoLaw, UnknownName
 from tacit.exact.checks import check_fields, probability, text
-from tacit.exact.rounding import sum_up
+from tacit.exact.rounding import digits_up, sum_up
 from tacit.guarantees.arguments import how_many
 
 # What somebody may declare and no program can check; a guarantee that rests on it says so.
@@ -104,16 +103,8 @@ class Always(Condition):
 
 
 def told_gamma(gamma: float | Fraction) -> str:
-    """Three significant digits, rounded up: more data may fail than are said to only in the 12th digit.
-
-    A decimal that was rounded up to a float prints as itself.
-    """
-    given = Fraction(gamma)
-    exact = Decimal(given.numerator) / Decimal(given.denominator)
-    if not exact:
-        return "0"
-    step = Decimal(1).scaleb(exact.adjusted() - 2)
-    return f"{float((exact * (1 - Decimal('1e-12'))).quantize(step, rounding=ROUND_CEILING)):.3g}"
+    """Three significant digits, rounded up: more data may fail than are said to only in the 12th digit."""
+    return digits_up(gamma)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,7 +204,9 @@ class BoundedAdversary(Condition):
             if self.definition is Indistinguishability.SIM
             else "beating this bound"
         )
-        return f"as long as {self.assumption}: {how} succeeds with advantage at most {self.advantage:.3g}"
+        return (
+            f"as long as {self.assumption}: {how} succeeds with advantage at most {digits_up(self.advantage)}"
+        )
 
     def implies(self, other: Condition) -> tuple[bool, tuple[str, ...]]:
         if not isinstance(other, BoundedAdversary) or self.assumption != other.assumption:

@@ -35,6 +35,7 @@ from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.arrays import Words
 from tacit.exact.canonical import canonical, sha256
 from tacit.exact.checks import check_fields, non_negative, refuse_if, whole
+from tacit.exact.rounding import digits_up
 from tacit.guarantees import Bound, BoundedAdversary, Guarantee, Neighbours, Pure, Unit
 from tacit.noise.source import Source, default_source
 from tacit.parties.aggregator import SecureSum, Wire, run_in_process
@@ -410,8 +411,9 @@ class Joint:
     def __str__(self) -> str:
         ring = self.ring
         masks = "" if not ring.side else (
-            f"\nmasks with {2 * ring.side} neighbours on a ring: a chance of {ring.delta:.2g} that they fail, in "
-            f"every delta, and of at most {ring.failing:.2g} that holders refuse a list though nobody lies"
+            f"\nmasks with {2 * ring.side} neighbours on a ring: a chance of {digits_up(ring.delta, 2)} that they "
+            f"fail, in every delta, and of at most {digits_up(ring.failing, 2)} that holders refuse a list though "
+            "nobody lies"
         )  # fmt: skip
         return f"{self.sizes}{masks}\n\n{self._plan}"
 

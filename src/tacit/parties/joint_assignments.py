@@ -22,7 +22,7 @@ from tacit.curator.functions.fits import PureDensityFit, pure_density_fit
 from tacit.curator.prices import Price
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray, Floats
-from tacit.exact.rounding import up
+from tacit.exact.rounding import digits_up, up
 from tacit.functions.densities import ReleasedDensity
 from tacit.functions.densities.noises import SharedLaplaceNoise
 from tacit.functions.fourier import FourierPlan
@@ -282,6 +282,7 @@ def less_ring(price: Price, ring: Ring) -> Price:
         raise InvalidParameter(
             parameter="delta", value=None if price.delta is None else up(price.delta),
             must="hold the chance that the ring of masks fails",
-            hint=f"it is {ring.delta:.2g} in each release; pay with epsilon= and a larger delta=, or lower graph_delta",
+            hint=f"it is {digits_up(ring.delta, 2)} in each release; pay with epsilon= and a larger delta=, "
+            "or lower graph_delta",
         )  # fmt: skip
     return replace(price, delta=left if left > 0 else None)

@@ -20,7 +20,7 @@ from tacit.coupled.noiseless.histograms import (
     truncated_histogram,
 )
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
-from tacit.exact.rounding import Interval
+from tacit.exact.rounding import Interval, digits_up
 from tacit.guarantees import Always, Pointwise, convert
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def _working_epsilon(guarantee: Guarantee) -> tuple[float, str]:
     """The loss that is not exceeded, always or with the probability that the note names."""
     pure = guarantee.epsilon(0.0)
     if math.isfinite(pure):
-        return min(pure, 50.0), f"whatever comes out\n(a loss of at most {pure:.3g})"
+        return min(pure, 50.0), f"whatever comes out\n(a loss of at most {digits_up(pure)})"
     level = 10 * max(1e-6, guarantee.delta(math.inf))
     try:
         # Half for beliefs that rise too far, half for those that fall too far.
@@ -169,12 +169,9 @@ def _working_epsilon(guarantee: Guarantee) -> tuple[float, str]:
         return 50.0, "no bound on beliefs\nat so large a delta"
     epsilon = float(bound.epsilon)
     share = 2 * float(bound.delta)
-    return min(epsilon, 50.0), f"except with probability {share:.2g}\n(a loss of at most {_up3(epsilon)})"
-
-
-def _up3(value: float) -> str:
-    digits = 10.0 ** (2 - math.floor(math.log10(value))) if value > 0 else 1.0
-    return f"{math.ceil(value * digits - 1e-9) / digits:g}"
+    return min(
+        epsilon, 50.0
+    ), f"except with probability {digits_up(share, 2)}\n(a loss of at most {digits_up(epsilon)})"
 
 
 def _far(guarantee: Guarantee) -> float:

@@ -14,6 +14,7 @@ from tacit.coupled.noiseless.row_laws import RowLaw, bernoulli, laplace, normal,
 from tacit.errors import InvalidInput, InvalidParameter, NoLaw, Refused, UnknownName
 from tacit.exact.canonical import formerly
 from tacit.exact.checks import check_fields, non_negative, probability, refuse_if, text, whole
+from tacit.exact.rounding import digits_up
 from tacit.exact.search import bisected
 from tacit.guarantees.arguments import listed
 from tacit.guarantees.bounds import Approximate, Bound, Pure
@@ -124,10 +125,7 @@ class ExactAnswer:
 
 def shown(number: float, digits: int = 3) -> str:
     """A few digits, rounded up: a sentence does not promise more than was computed, nor assume less."""
-    if number == 0 or not math.isfinite(number):
-        return f"{number:g}"
-    place = 10.0 ** (math.floor(math.log10(number)) - digits + 1)
-    return f"{math.ceil(number / place * (1 - 1e-13)) * place:.{digits}g}"
+    return digits_up(number, digits)
 
 
 PAIR_IS = "between two values of a row, to somebody who knows the distribution"

@@ -89,5 +89,6 @@ class Pointwise(Approximate):
         Approximate.__init__(self, epsilon=epsilon, delta=delta)
 
     def describe(self) -> str:
-        stated = float(self.delta)
-        return f"a loss of at most {float(self.epsilon):.3g} except with probability {stated:.3g}"
+        return (
+            f"a loss of at most {self._short(self.epsilon)} except with probability {self._short(self.delta)}"
+        )

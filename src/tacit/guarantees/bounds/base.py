@@ -9,11 +9,11 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import fields
-from decimal import ROUND_FLOOR, Decimal
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from tacit.errors import NoLaw
 from tacit.exact.checks import is_number, non_negative, order_above_one, probability
+from tacit.exact.rounding import digits_down, digits_up
 from tacit.guarantees.arguments import Numbers, each
 
 if TYPE_CHECKING:
@@ -134,16 +134,11 @@ class Bound(ABC):
 
     @abstractmethod
     def describe(self) -> str:
-        """The bound as a short phrase, three significant digits."""
+        """The bound as a short phrase: three significant digits, rounded up."""
 
     def _short(self, value: float) -> str:
-        """A number in three significant digits; rounded down in what is left of a budget."""
-        if not getattr(self, "_remains", False) or not math.isfinite(value) or not value:
-            return f"{float(value):.3g}"
-        # A decimal that was rounded down to a float prints as itself.
-        exact = Decimal(float(value)) * (1 + Decimal("1e-12"))
-        step = Decimal(1).scaleb(exact.adjusted() - 2)
-        return f"{float(exact.quantize(step, rounding=ROUND_FLOOR)):.3g}"
+        """A number in three significant digits, rounded up; rounded down in what is left of a budget."""
+        return (digits_down if getattr(self, "_remains", False) else digits_up)(float(value))
 
     def __str__(self) -> str:
         return self.describe()

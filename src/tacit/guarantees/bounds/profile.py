@@ -86,7 +86,9 @@ class Profile(Bound):
 
     def describe(self) -> str:
         size = self.directions[0].size
-        return f"a certified curve (epsilon = {self._epsilon(1e-6):.3g} at delta = 1e-06, {size} parts)"
+        return (
+            f"a certified curve (epsilon = {self._short(self._epsilon(1e-6))} at delta = 1e-06, {size} parts)"
+        )
 
     # --- making --------------------------------------------------------------------------------------
     @classmethod

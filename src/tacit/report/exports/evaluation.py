@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from tacit.errors import TacitError
+from tacit.exact.rounding import digits_up
 from tacit.guarantees import Always, Neighbours, People, RandomData
 from tacit.guarantees.bounds import Approximate, Pure
 from tacit.report.exports.published import PublishedFolder
-from tacit.report.exports.registry import exactness, in_words, stated, three_up, variant
+from tacit.report.exports.registry import exactness, in_words, stated, variant
 from tacit.report.page import DARK, LIGHT
 from tacit.report.view import Markup, join, tag
 
@@ -61,7 +62,7 @@ def _top(folder: PublishedFolder) -> Iterator[EvaluationPoint]:
     small = epsilon <= LARGE_EPSILON
     yield EvaluationPoint(
         0, f"The privacy loss is at most epsilon = {LARGE_EPSILON:g}", MET if small else NOT_MET,
-        f"Epsilon is {three_up(epsilon)} at delta = {three_up(level)}{given}. "
+        f"Epsilon is {digits_up(epsilon)} at delta = {digits_up(level)}{given}. "
         + (_guess(folder) if isinstance(promise.condition, Always) else "No reading for one person is known."),
         "theorem trade-off-curve; the limit of 10 is ours: a reader may set another",
     )  # fmt: skip
@@ -70,9 +71,9 @@ def _top(folder: PublishedFolder) -> Iterator[EvaluationPoint]:
     gamma = float(promise.condition.gamma) if isinstance(promise.condition, RandomData) else 0.0
     yield EvaluationPoint(
         0, f"Delta is at most {LARGE_DELTA:g}", MET if max(certain, gamma) <= LARGE_DELTA else NOT_MET,
-        (f"The bound is a curve: every epsilon has a delta above 0. Delta is {three_up(certain)} for that above. "
-         if curve else f"Delta is {three_up(certain)}{given}. ")
-        + (f"But the promise fails with probability {three_up(gamma)} over the data. " if gamma else "")
+        (f"The bound is a curve: every epsilon has a delta above 0. Delta is {digits_up(certain)} for that above. "
+         if curve else f"Delta is {digits_up(certain)}{given}. ")
+        + (f"But the promise fails with probability {digits_up(gamma)} over the data. " if gamma else "")
         + ("" if certain == 0 else "It should be far below one over the number of people, "
         "a number that this page does not know."),
         "certificates, plan.charge",

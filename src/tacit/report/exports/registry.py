@@ -7,14 +7,13 @@ which region and sector, why these choices, and who wrote the entry.
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
 from tacit.errors import InvalidParameter, UnknownName
+from tacit.exact.rounding import digits_up
 from tacit.guarantees import Always, Guarantee, Neighbours, People
 from tacit.guarantees.bounds import Approximate, Bound, Concentrated, GaussianDP, Pure, Renyi
 from tacit.report.exports.published import PublishedFolder
@@ -117,16 +116,7 @@ def in_words(bound: Bound) -> str:
     """The bound as a short phrase, its numbers rounded up to three digits: never less than what was certified."""
     if type(bound) not in (Pure, Approximate, Concentrated, GaussianDP):
         return str(bound)
-    return " with ".join(f"{name} = {three_up(float(value))}" for name, value in bound.parameters.items())
-
-
-def three_up(value: float) -> str:
-    """Three significant digits, rounded up; a decimal that became a float stays itself."""
-    if not value or not math.isfinite(value):
-        return f"{value:g}"
-    exact = Decimal(value) * (1 - Decimal("1e-12"))
-    step = Decimal(1).scaleb(exact.adjusted() - 2)
-    return f"{float(exact.quantize(step, rounding=ROUND_CEILING)):.3g}"
+    return " with ".join(f"{name} = {digits_up(float(value))}" for name, value in bound.parameters.items())
 
 
 def variant(promise: Guarantee) -> str:
@@ -318,7 +308,7 @@ def exactness(folder: PublishedFolder) -> list[str]:
             "Sums are integers on a public grid and the noise is drawn exactly on it: no floating-point error."
         ]
     return [
-        f"Continuous noise is rounded to a public grid; its cost is counted (numerical delta {three_up(cost)})."
+        f"Continuous noise is rounded to a public grid; its cost is counted (numerical delta {digits_up(cost)})."
     ]
 
 
