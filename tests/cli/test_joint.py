@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import random
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tacit.cli import main
-from tacit.curator.certificate import make_key
+from tacit.curator.certificate import content_digest, json_text, make_key
 
 NAMES = ("north", "south", "west")
 SCHEMA = """
@@ -55,6 +57,42 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "agreement.toml").write_text(agreement())
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+def _put(*path: Any, to: Any) -> Callable[[Any], None]:
+    def change(said: Any) -> None:
+        for part in path[:-1]:
+            said = said[part]
+        said[path[-1]] = to
+
+    return change
+
+
+def _time(to: str) -> Callable[[Any], None]:
+    return lambda said: (_put("made", to=to)(said), _put("ledger", "time", to=to)(said))[0]
+
+
+FORGED: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "a time that is none": ("mean-age", _time("soon")),
+    "another time than that of the others": ("mean-age", _time("2020-01-01T00:00:00+00:00")),
+    "two times": ("mean-age", _put("made", to="2020-01-01T00:00:00+00:00")),
+    "a package that is none": ("mean-age", _put("versions", "audited", to="yes")),
+    "no versions": ("mean-age", _put("versions", to={})),
+    "a version that is none": ("mean-age", _put("versions", "numpy", to="by hand")),
+    "the first rule of quality": ("count-by-state", lambda said: said["data"].pop("quality_rule")),
+    "a rule of quality that is none": ("count-by-state", _put("data", "quality_rule", to=True)),
+    "a smaller epsilon": ("count-by-state", _put("guarantee", "bound", "epsilon", to=0.2)),
+    "no condition": ("count-by-state", _put("guarantee", "condition", to={"kind": "always"})),
+    "fewer colluding holders": ("count-by-state", _put("guarantee", "declared", to=[])),
+    "all holders remained": ("count-by-state", _put("data", "joint", "remaining", to=[0, 1, 2])),
+    "another commitment": ("count-by-state", _put("data", "joint", "commitments", "0", to="00" * 32)),
+    "another session": ("count-by-state", _put("data", "joint", "session", to="00" * 32)),
+    "other keys": ("count-by-state", _put("data", "joint", "holders", to=[])),
+    "less noise": ("count-by-state", _put("mechanism", "noise", to=[])),
+    "another answer": ("count-by-state", _put("ledger", "answer", to="00" * 32)),
+    "a word": ("count-by-state", _put("audited", to="yes")),
+    "not to be published": ("count-by-state", _put("publishable", to=False)),
+}
 
 
 class Said(dict):  # type: ignore[type-arg]
@@ -145,7 +183,7 @@ def test_a_release_from_agreement_to_verification(place: Path, tacit) -> None:
     assert done["remaining"] == [0, 2]
     checked = tacit("joint", "verify", "session", "mail/release")
     assert checked["ok"]
-    assert len(checked["findings"]) == 5
+    assert len(checked["findings"]) == 9
     certificate = json.loads(Path("mail/release/certificates/count-by-state.json").read_text())
     assert "X25519" in json.dumps(certificate["condition"])
     assert certificate["publishable"]
@@ -176,6 +214,20 @@ def test_a_release_from_agreement_to_verification(place: Path, tacit) -> None:
     message.unlink()
     assert tacit("joint", "verify", "session", "mail/release").code == 1
     message.write_bytes(body)
+    assert tacit("joint", "verify", "session", "mail/release").code == 0
+    for release, change in FORGED.values():
+        path = Path(f"mail/release/certificates/{release}.json")
+        text = path.read_text()
+        said = json.loads(text)
+        change(said)
+        said["digest"] = content_digest({k: v for k, v in said.items() if k != "digest"})
+        path.write_text(json_text(said) + "\n")
+        assert tacit("joint", "verify", "session", "mail/release").code == 1
+        path.write_text(text)
+    for more in ("values/more.csv", "certificates/more.json"):
+        Path("mail/release", more).write_text("{}")
+        assert tacit("joint", "verify", "session", "mail/release").code == 1
+        Path("mail/release", more).unlink()
     assert tacit("joint", "verify", "session", "mail/release").code == 0
     # Nobody is charged again for an answer that is asked for again.
     again = contribute(tacit, "north", "mail/to-0-shares.msg")

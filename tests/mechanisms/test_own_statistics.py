@@ -15,8 +15,9 @@ import tacit
 from tacit.audit import opinion_on_certificate
 from tacit.errors import InvalidParameter
 from tacit.guarantees import Neighbours
-from tacit.mechanisms import L1
+from tacit.mechanisms import L1, InterquartileRangeByTest, MedianByTest
 from tacit.mechanisms.own_statistics import LeastSquares, StatisticByTest, check_distance
+from tacit.mechanisms.propose_test_release import distance_to_instability
 from tacit.noise.source import SeededSource
 
 
@@ -261,6 +262,23 @@ def test_a_certificate_is_for_the_unit_of_its_proof_alone() -> None:
         for mechanism in (made, checked):
             with pytest.raises(InvalidParameter, match="for these"):
                 mechanism.certificate_for(unit)
+        for kind in (MedianByTest, InterquartileRangeByTest):
+            mine = kind(proposed=L1(2), test_epsilon=1, release_epsilon=1, delta=1e-6)
+            with pytest.raises(InvalidParameter, match="counts replaced rows"):
+                mine.certificate_for(unit)
+            assert mine.certificate_for(tacit.rows(neighbours="replace-one"))["neighbours"] == "replace-one"
+
+
+def test_rows_of_one_person_move_the_test_by_more_than_its_epsilon() -> None:
+    """Why a median by a test has no certificate for people: two rows of one person move its distance by 2."""
+    made = MedianByTest(proposed=L1(2), test_epsilon=1, release_epsilon=0.1, delta=0.2)
+    before, after = ([0, 0, *[5] * 9], [5] * 11)
+    near, far = (distance_to_instability(data, rank=6, steps=2) for data in (before, after))
+    assert (near, far) == (3, 5)
+    declined = [sum(laplace(k, 1) for k in range(-300, made.threshold - d + 1)) for d in (near, far)]
+    # One replaced row is hidden up to e^1 here, or e^1.1 with the release. These two are not.
+    assert declined[0] == pytest.approx(math.e**2 * declined[1])
+    assert declined[0] > math.exp(1.1) * declined[1]
 
 
 def test_a_check_is_of_these_functions_in_any_order_of_rows() -> None:

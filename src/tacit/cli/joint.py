@@ -22,13 +22,23 @@ if TYPE_CHECKING:
 # The files of `tacit joint`: messages, and a release with the signed messages from which it follows.
 
 
+PLACES = (("values", "csv"), ("certificates", "json"))
+"""Folders of a joint release, and what their files end in."""
+
+
 def compare(agreed: JointAgreement, session: Session, total: Any, release: Path, finds: Any) -> None:
-    """Values and certificates against those that this sum has; when it was made and by what is taken as said."""
+    """Values and certificates against those that this sum has; when it was made and by what is taken as said.
+
+    Only a session of the first protocol may have words of quality by the first rule.
+    """
+    from tacit.curator.cells import RULE
     from tacit.curator.certificate import json_text
     from tacit.curator.request import file_stem
     from tacit.parties import releases_of
+    from tacit.report.verifying import is_moment, odd_versions
 
     names = [r.name for r in agreed.joint.plan(agreed.joint.price.bound()).releases]
+    moments: set[str] = set()
     for at, name in enumerate(names):
         stem = file_stem(name)
         try:
@@ -36,13 +46,24 @@ def compare(agreed: JointAgreement, session: Session, total: Any, release: Path,
             values = (release / "values" / f"{stem}.csv").read_text(encoding="utf-8")
             said = json_module.loads(told)
             as_said = {"time": said["ledger"]["time"], "made_by": said["versions"]}
-            as_said["quality_rule"] = said["data"].get("quality_rule", 1)
+            rule = said["data"].get("quality_rule", 1)
+            known = type(rule) is int and (1 if session.protocol == 1 else RULE) <= rule <= RULE
+            formed = known and is_moment(as_said["time"]) and not odd_versions(said["versions"])
+            moments.add(as_said["time"])
+            as_said["quality_rule"] = rule if known else RULE
             one = releases_of(agreed.joint, total, session=session, **as_said)[at]
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             finds(f"{name}: values and certificate", False, "they cannot be read")
             continue
+        why = "" if formed else "a time, versions or a rule of quality that nobody writes"
+        finds(f"{name}: what is taken as said has its form", formed, why)
         finds(f"{name}: the values are those of the sum", values == one.to_csv())
         finds(f"{name}: the certificate is that of the sum", told == json_text(one.certificate) + "\n")
+    finds("all releases were made at one time", len(moments) == 1)
+    wanted = {f"{folder}/{file_stem(n)}.{end}" for n in names for folder, end in PLACES}
+    there = {p.relative_to(release).as_posix() for folder, _ in PLACES for p in (release / folder).rglob("*")}
+    other = ", ".join(sorted(there ^ wanted))
+    finds("values and certificates are those of the releases, and no others", not other, visible(other))
 
 
 def write_joint(agreed: JointAgreement, session: Session, found: Carried, out: Path) -> list[str]:

@@ -174,11 +174,34 @@ class OnRandomData(Assignment):
             value=out, low=np.minimum(low, out), high=np.maximum(high, out), reach=estimate.farthest
         )
 
+    def may_show(self, count: int, rows: int) -> bool:
+        """May a cell with this count be published as it is, in a table of so many rows?"""
+        return bool(self._exact(np.array([count]), rows)[0])
+
+    def may_tell(self, *, rows: int, exact: int) -> bool:
+        """Can a release say this of itself: so many rows that decided, of which so many cells are exact?"""
+        if type(rows) is not int or type(exact) is not int or rows < 0 or not 0 <= exact <= self.cells:
+            return False
+        least, public = self.given.rows, self.neighbours is Neighbours.REPLACE_ONE
+        declared = not rows or least is None or (rows >= least if public else rows == least)
+        return declared and (not exact or self.may_be_exact(rows))
+
+    def as_told(self, noisy: NoisyParts, exact: AnyArray, *, rows: int) -> NoisyParts:
+        """Counts of one part with what is told beside them: which cells are exact, and the rows that decided."""
+        (name,) = self.counts
+        told = {f"{name}: {EXACT}": _packed(exact), COUNTED: np.array([rows], dtype=np.int64)}
+        return NoisyParts(parts={**noisy.parts, **told}, keys=noisy.keys)
+
     # --- saying ---------------------------------------------------------------------------------------
     def told(self, noisy: NoisyParts) -> dict[str, Any]:
         """What a release says of itself: the number of rows that decided, and what was exact. All of it is released."""
         rows = int(np.asarray(noisy.parts[COUNTED])[0])
-        exact = sum(int(mask.sum()) for mask in self.exact_cells(noisy).values())
+        return self.told_of(
+            rows=rows, exact=sum(int(mask.sum()) for mask in self.exact_cells(noisy).values())
+        )
+
+    def told_of(self, *, rows: int, exact: int) -> dict[str, Any]:
+        """The same, from the number of rows that decided and the number of exact cells."""
         below = self.exact_below(rows) if rows >= 2 and self.cells > 1 else None
         said = {"gamma": str(self.given.gamma), "rows": rows, "exact_cells": exact, "cells": self.cells}
         return {**said, "exact_below": below or 0, "sentence": self._sentence(rows, below, exact)}

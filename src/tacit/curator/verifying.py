@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from tacit.curator.assignments import Assignment
 from tacit.curator.cells import csv_text
 from tacit.curator.certificate import CERTIFICATE_FORMAT as FORMAT
 from tacit.curator.certificate import EARLIER, MANIFEST, PublicKey, certify, is_bound, said_digest
@@ -366,8 +367,13 @@ def _parquet(path: Path) -> str:
     return csv_text(pyarrow.parquet.read_table(held, partitioning=None).to_pydict())
 
 
+MADE = ("data", "versions", "noise_source")
+"""What all certificates of one answer say alike."""
+
+
 def _agreement(listed: dict[str, Any], certificates: dict[str, dict[str, Any]]) -> Iterator[CheckResult]:
-    """One plan, one charge: certificates and manifest speak of the same ones, and none is missing."""
+    """One plan, one charge, one answer: certificates and manifest speak of the same ones, and none is missing."""
+    first = next(iter(certificates.values()), {})
     for name, said in certificates.items():
         same = said["plan"].get("digest") == listed.get("plan") and said["ledger"] == listed.get("ledger")
         yield CheckResult(what=f"{name} is about the plan and the charge of the manifest", holds=same)
@@ -375,6 +381,11 @@ def _agreement(listed: dict[str, Any], certificates: dict[str, dict[str, Any]]) 
         stems = sorted(file_stem(n) for n in wanted if isinstance(n, str)) if isinstance(wanted, list) else []
         held = sorted(PurePosixPath(n).stem for n in certificates)
         yield CheckResult(what=f"every release that {name} names has its certificate", holds=stems == held)
+        if "choice" in said:
+            other = [part for part in ("made", *MADE) if said[part] != first[part]]
+            other += [] if said["made"] == said["ledger"].get("time") else ["time"]
+            why = f"another {', '.join(other)}" if other else ""
+            yield CheckResult(what=f"{name} was made together with the others", holds=not other, why=why)
 
 
 def _plan(place: Path, certificates: dict[str, dict[str, Any]]) -> Iterator[CheckResult]:
@@ -492,12 +503,35 @@ def charge_again(plan: Plan) -> bool:
 
 
 def _fitting(stated: Planned, today: Planned, name: str) -> Iterator[CheckResult]:
-    """Noise that cannot be compared with its question by itself fits it if it is what would be chosen today."""
+    """Noise that cannot be compared with its question by itself fits it if it is what would be chosen today.
+
+    What else could have been chosen, and how an accuracy was meant, is told and not computed with.
+    """
     if calibrated(stated.assignment, stated.question) is None and not same_noise(
         stated.assignment, today.assignment, stated.question
     ):
         why = "this version would choose another mechanism, and cannot tell whether this one was large enough"
         yield CheckResult(what=f"the noise of {name} is made for its question", holds=None, why=why)
+    plain = (
+        stated.plain is None or today.plain is None or same_noise(stated.plain, today.plain, stated.question)
+    )
+    for one, other in ((stated.assignment, today.assignment), (stated.plain, today.plain)):
+        if not plain or not _told_alike(one, other):
+            why = "this version would tell of other ones, or of another price: --ledger checks it"
+            yield CheckResult(what=f"{name} tells the other mechanisms and their errors", holds=None, why=why)
+            return
+
+
+def _told_alike(one: Assignment | None, other: Assignment | None) -> bool:
+    """Do two assignments have the same price, and the same rivals with the same errors?"""
+    if one is None or other is None:
+        return one is other
+    mine, theirs = one.candidates, other.candidates
+    return (
+        one.price == other.price
+        and mine.keys() == theirs.keys()
+        and all(math.isclose(mine[n], theirs[n], rel_tol=1e-9) for n in mine)
+    )
 
 
 # Sentences, wherever a certificate has them. They are made when a certificate is written, and may be told better later.

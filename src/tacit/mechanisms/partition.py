@@ -23,7 +23,7 @@ from tacit.exact.arrays import AnyArray, Booleans
 from tacit.exact.balls import Ball, ball, lower, precision, upper
 from tacit.exact.checks import check_fields, flag, settle, whole
 from tacit.exact.integers import add_exact, integer_array, narrowed
-from tacit.exact.rounding import Exact, digits_up, down, exact_parameter, up
+from tacit.exact.rounding import Exact, down, exact_parameter, up
 from tacit.exact.search import bisected
 from tacit.guarantees import Approximate, GaussianDP
 from tacit.mechanisms.base import (
@@ -403,7 +403,7 @@ class OptimalSelection(PartitionSelection):
     @property
     def method(self) -> str:
         e, d = self.level
-        return f"optimal selection, one key at epsilon = {digits_up(e, 4)}, delta = {digits_up(d, 4)}"
+        return f"optimal selection, one key at epsilon = {float(e):.4g}, delta = {float(d):.4g}"
 
     @property
     def bound(self) -> Approximate:

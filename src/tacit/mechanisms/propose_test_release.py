@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import EmptyComposition
+from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.exact.arrays import AnyArray
 from tacit.exact.checks import check_fields, refuse_if, settle, whole
 from tacit.exact.integers import add_exact, integer_array
 from tacit.exact.rounding import Exact
 from tacit.exact.search import bisected
-from tacit.guarantees import Approximate
+from tacit.guarantees import Approximate, Neighbours, Unit, rows
 from tacit.mechanisms.base import (
     Mechanism,
     Released,
@@ -179,8 +179,27 @@ class _ByTest(Mechanism):
         return in_units(self.distribution.error_bound(confidence=level, coordinates=d), self.step)
 
 
+class _OfOrderedRows(_ByTest):
+    """Order statistics of one value a row. Their distance counts replaced rows.
+
+    A person with several rows, or one more row, moves it by more than 1: the theorem says nothing about either.
+    """
+
+    __slots__ = ()
+
+    def certificate_for(self, unit: Unit) -> dict[str, Any]:
+        """The promise for one replaced row, as plain JSON. Other units are refused."""
+        own = rows(neighbours=Neighbours.REPLACE_ONE)
+        if unit != own:
+            raise InvalidParameter(
+                parameter="unit", value=str(unit), must=f"be {own}",
+                hint="the distance to instability counts replaced rows; kind = 'median' of a plan takes other units",
+            )  # fmt: skip
+        return _ByTest.certificate_for(self, unit)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MedianByTest(_ByTest):
+class MedianByTest(_OfOrderedRows):
     """The lower median, if the data are far from those on which one row moves it by more than `proposed`.
 
     Guarantee: Approximate(test_epsilon + release_epsilon, delta), replace-one neighbours, no bounds on the data.
@@ -210,7 +229,7 @@ class MedianByTest(_ByTest):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InterquartileRangeByTest(_ByTest):
+class InterquartileRangeByTest(_OfOrderedRows):
     """x_(q3) - x_(q1), if the data are far from those on which one row moves a quartile by more than `proposed`.
 
     A replaced row moves both quartiles the same way, so that the range moves by at most the larger of the two

@@ -19,6 +19,7 @@ import datetime
 import functools
 import io
 import math
+import re
 import struct
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +32,7 @@ import numpy as np
 from tacit.curator import Plan, Release
 from tacit.curator.assignments import NoisyParts
 from tacit.curator.cells import ABSENT, RULE, WORDS, rule_of
-from tacit.curator.certificate import CIPHER, ORDER, PublicKey, is_bound, json_text
+from tacit.curator.certificate import CIPHER, ORDER, PACKAGES, PublicKey, is_bound, json_text
 from tacit.curator.functions.assignment import FunctionAssignment
 from tacit.curator.functions.trees import TreeAssignment
 from tacit.curator.intervals import Estimate
@@ -46,7 +47,9 @@ from tacit.exact.canonical import sha256
 from tacit.guarantees import Always
 from tacit.report.exports import WORKBOOK, csvw_text, sdmx_text, workbook
 from tacit.report.folder import PAGE, Written, libraries, parquet_bytes, release_files
-from tacit.statistics.forms import Linear
+from tacit.sources.tables import ENGINES_WITH_WINDOWS
+from tacit.statistics.base import Question
+from tacit.statistics.forms import Average, Linear
 
 ENDS = ("value", "low", "high")
 EPOCH = datetime.date(1970, 1, 1)
@@ -120,6 +123,7 @@ def _findings(place: Path, ledger: str | None, key: PublicKey | None) -> Iterato
             return
         yield _fit(one)
         yield from _function(one, certificates[name])
+        yield from _on_random_data(one, certificates[name])
         releases.append(one)
     if written is None:
         yield from _first_form(place, listed["files"], file, plan, releases)
@@ -139,13 +143,16 @@ def _as_written(
         yield CheckResult(what=f"{name} is written as its content is", holds=same)
     known = {*ORDER, "choice", "function", "random_data", "synthetic", "digest", "signature"}
     for name, said in certificates.items():
-        other = sorted(set(said) - known)
-        why = f"nothing gives {', '.join(other)}" if other else ""
+        other = sorted({*set(said) - known, *set(ORDER) - set(said)})
+        why = f"nothing gives {', '.join(other)}, or it is missing" if other else ""
         yield CheckResult(what=f"{name} has the parts of a certificate", holds=not other, why=why)
         if "choice" in said:
             yield _parts(name, said)
 
 
+VERSIONS = ("tacit", "python", *PACKAGES)
+DIGEST = re.compile("[0-9a-f]{64}")
+VERSION = re.compile(r"[0-9][0-9A-Za-z.+!-]{0,40}")
 PARTS = {
     "values": ({"sha256"}, set[str]()),
     "ledger": ({"id", "sequence", "time", "digest", "answer"}, set[str]()),
@@ -177,8 +184,42 @@ def _parts(name: str, said: Mapping[str, Any]) -> CheckResult:
     rule = said["data"].get("quality_rule")
     if "data.quality_rule" not in wrong and (type(rule) is not int or not 1 <= rule <= RULE):
         wrong.append("data.quality_rule")
+    if said["data"].get("engine") not in ENGINES_WITH_WINDOWS and "data.engine" not in wrong:
+        wrong.append("data.engine")
+    wrong += [f"ledger.{word}" for word, form in FORMS.items() if not form(said["ledger"].get(word))]
+    wrong += [f"versions.{word}" for word in odd_versions(said["versions"])]
     why = f"nothing gives {', '.join(wrong)} so" if wrong else ""
     return CheckResult(what=f"the parts of {name} have their words, and no others", holds=not wrong, why=why)
+
+
+def _is_digest(value: Any) -> bool:
+    return isinstance(value, str) and DIGEST.fullmatch(value) is not None
+
+
+def is_moment(value: Any) -> bool:
+    """A moment as it is written here: to the second, with its zone."""
+    try:
+        found = datetime.datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        return False
+    return found.tzinfo is not None and found.isoformat(timespec="seconds") == value
+
+
+FORMS = {
+    "digest": _is_digest,
+    "answer": _is_digest,
+    "time": is_moment,
+    "sequence": lambda value: type(value) is int and value >= 0,
+}
+"""What the words of the ledger's part look like."""
+
+
+def odd_versions(said: Mapping[str, Any]) -> list[str]:
+    """Names that are no package of ours, texts that are no version, and what is always there and is missing."""
+    odd = [
+        n for n, v in said.items() if n not in VERSIONS or not isinstance(v, str) or not VERSION.fullmatch(v)
+    ]
+    return sorted([*odd, *({"tacit", "python"} - set(said))])
 
 
 # --- releases from certified files -----------------------------------------------------------------------
@@ -395,6 +436,51 @@ def _function(release: Release, said: Mapping[str, Any]) -> Iterator[CheckResult
     yield CheckResult(what=what, holds=same, why="" if same else "another function")
 
 
+def _on_random_data(release: Release, said: Mapping[str, Any]) -> Iterator[CheckResult]:
+    """Is what a certificate says of exact cells what its values show, under the gamma that was asked?
+
+    The number of rows is released with them, and no file has it a second time.
+    """
+    assignment, stem = release.planned.assignment, file_stem(release.name)
+    what = f"certificates/{stem}.json tells which cells of values/{stem}.csv are exact"
+    if not isinstance(assignment, OnRandomData):
+        if "random_data" in said:
+            yield CheckResult(what=what, holds=False, why="this release has no exact cells")
+        return
+    try:
+        told, exact = said["random_data"], _exact(release)
+        possible = assignment.may_tell(rows=told["rows"], exact=told["exact_cells"])
+        again = assignment.told_of(rows=told["rows"], exact=told["exact_cells"])
+        alone, pair = int(exact.sum()), len(assignment.counts) > 1
+        # A share shows where both of its counts are exact, and not where one of them is.
+        most = alone + (exact.size if pair else 0)
+        shown = (2 if pair else 1) * alone <= told["exact_cells"] <= most
+        value = np.ravel(release.estimate.value)[exact]
+        small = pair or all(
+            assignment.may_show(round(v), told["rows"]) for v in value * _rows_of(release, told["rows"])
+        )
+        wrong = [
+            *([] if again == told else ["another sentence, number of cells or gamma"]),
+            *([] if possible else ["numbers of rows and exact cells that the plan does not give"]),
+            *([] if shown else ["another number of exact cells"]),
+            *([] if small else ["a cell is exact that is not small"]),
+        ]
+    except Exception:  # whatever a changed certificate makes a reader raise
+        wrong = ["it cannot be read"]
+    yield CheckResult(what=what, holds=not wrong, why="; ".join(wrong))
+
+
+def _exact(release: Release) -> AnyArray:
+    """Cells whose interval has no width."""
+    value, low, high = (np.ravel(getattr(release.estimate, name)) for name in ENDS)
+    return np.asarray((low == value) & (high == value))
+
+
+def _rows_of(release: Release, rows: int) -> int:
+    """What a value was divided by: the number of rows in a proportion under a public number of them."""
+    return rows if isinstance(release.planned.question.form, Average) else 1
+
+
 def _close(mine: AnyArray, theirs: AnyArray) -> bool:
     """Equal but for the last digits, which are those of a machine and its libraries."""
     room = 1e-9 * float(np.max(np.abs(mine), initial=0.0, where=np.isfinite(mine)))
@@ -402,17 +488,23 @@ def _close(mine: AnyArray, theirs: AnyArray) -> bool:
 
 
 def _widths(release: Release) -> tuple[AnyArray, AnyArray] | None:
-    """The ends that the stated noise gives to these values, where a value is one noisy number; None for others."""
+    """The ends that the stated noise gives to these values, where a value is a noisy number; None for others."""
     planned, ask = release.planned, release.planned.ask
     question, assignment = planned.question, planned.assignment
-    if isinstance(assignment, OnRandomData) or ask.sampling or ask.consistent or ask.public is not None:
+    if ask.sampling or ask.consistent or ask.public is not None:
         return None
-    if len(question.parts) != 1 or not isinstance(question.form, Linear | None):
+    if not isinstance(question.form, Linear | None) or (
+        question.form is not None and len(question.parts) != 1
+    ):
         return None
     step = 1.0 if question.form is None else float(question.form.spacing)
     value = release.estimate.value
-    noisy = NoisyParts(parts={question.parts[0].name: value / step}, keys=release.noisy.keys)
     try:
+        noisy = NoisyParts(parts=_split(question, value / step), keys=release.noisy.keys)
+        if isinstance(assignment, OnRandomData):
+            noisy = assignment.as_told(
+                noisy, _exact(release), rows=release.certificate["random_data"]["rows"]
+            )
         again = assignment.read(question, noisy, ask.confidence)
     except Exception:  # its value is made of more than this number
         return None
@@ -421,6 +513,18 @@ def _widths(release: Release) -> tuple[AnyArray, AnyArray] | None:
     ):
         return None
     return np.ravel(again.low), np.ravel(again.high)
+
+
+def _split(question: Question, value: AnyArray) -> dict[str, AnyArray]:
+    """Values of one part as they are; those of several tables, which stand one after the other, table by table."""
+    if len(question.parts) == 1:
+        return {question.parts[0].name: value}
+    shapes = [tuple(axis.size or 0 for axis in part.axes) for part in question.parts]
+    ends = np.cumsum([math.prod(shape) for shape in shapes])
+    if ends[-1] != value.size:
+        raise ValueError("its values are no tables")
+    pieces = np.split(np.ravel(value), ends[:-1])
+    return {p.name: v.reshape(s) for p, v, s in zip(question.parts, pieces, shapes, strict=True)}
 
 
 # --- comparing ---------------------------------------------------------------------------------------------
