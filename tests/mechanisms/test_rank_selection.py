@@ -167,6 +167,42 @@ def test_how_many_words_are_drawn_does_not_depend_on_the_rows():
     assert all(c == [7, 1] * 3 for c in calls)
 
 
+def test_how_many_words_a_choice_draws_does_not_depend_on_the_scores():
+    """One for each candidate and one more: an order that ends at the first head would tell how soon it came."""
+    m = PermuteAndFlip(epsilon=1, sensitivity=Score(1))
+    for scores in ([0] * 5, [9, 0, 0, 0, 0], [1, 2, 3, 4, 5], [0, 10**9, 0, 0, 10**400]):
+        for seed in range(5):
+            source = Counted(seed)
+            m.choose(scores, source=source)
+            assert source.calls == [5, 1]
+
+
+class Told(SeededSource):
+    """These words first, then seeded ones."""
+
+    def __init__(self, *words):
+        super().__init__(seed=1)
+        self.first = list(words)
+
+    def words(self, count):
+        mine = [self.first.pop(0) for _ in range(min(count, len(self.first)))]
+        return np.array([*mine, *super().words(count - len(mine))], dtype=np.uint64)
+
+
+def test_coins_near_their_chance_are_decided_exactly():
+    """A word beside e^-gap 2^64: below it heads, above it none, whatever floats would say."""
+    from decimal import Decimal, localcontext
+
+    m = PermuteAndFlip(epsilon=2, sensitivity=Score(1))
+    for gap in (Fraction(1), Fraction(1, 3), Fraction(17, 2), Fraction(1, 10**6)):
+        with localcontext(prec=60):
+            edge = int((-Decimal(gap.numerator) / Decimal(gap.denominator)).exp() * 2**64)
+        for beside in (1, 2, 400):
+            # Of two heads a last word of 0 takes the first; without its head it is the best one.
+            assert m.choose([-gap, 0], source=Told(edge - beside, 5, 0)).index == 0
+            assert m.choose([-gap, 0], source=Told(edge + beside, 5, 0)).index == 1
+
+
 def test_the_error_of_even_rows():
     """1 / rate ranks on the average, ln 20 / rate at 95%."""
     m = RankSelection(bins=4096, shares=(HALF,), epsilon=0.5)

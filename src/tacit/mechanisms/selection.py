@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -31,7 +32,9 @@ from tacit.mechanisms.base import (
 )
 from tacit.mechanisms.gaussian import least
 from tacit.mechanisms.sensitivity import L1, Score, need
-from tacit.noise import Bernoulli, Categorical, ComputableDistribution, grid_spacing, permutation
+from tacit.noise import Categorical, ComputableDistribution, grid_spacing
+from tacit.noise.distributions.finite import uniform_below_secret
+from tacit.noise.lazy_inversion import Uniform
 from tacit.noise.source import Source, default_source
 
 if TYPE_CHECKING:
@@ -41,6 +44,10 @@ __all__ = ["Chosen", "Exponential", "IntervalExponential", "PermuteAndFlip", "Se
 
 # The exponential mechanism over a finite list, and on an interval of the line.
 
+FAR = 10_000
+"""A coin of exp(-gap) beyond this gap is never decided by floats."""
+SLACK = 2.0**-46
+"""What floats may err by in exp(-gap) and in a word, relative to both."""
 HINT = "it is sized by how far one unit moves one candidate's score: Score(1)"
 
 
@@ -209,6 +216,11 @@ class Exponential(SelectionMechanism):
 # Permute-and-flip: the exponential mechanism's better brother.
 
 
+def _head(gap: Fraction) -> Ball:
+    """The chance that a candidate's coin shows heads."""
+    return (-ball(gap)).exp()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PermuteAndFlip(SelectionMechanism):
     """Candidates in random order, each taken with chance exp(-rate (best - score)); rate = epsilon / (2 sensitivity).
@@ -245,13 +257,24 @@ class PermuteAndFlip(SelectionMechanism):
         return {"distribution": "permute-and-flip", "rate": shown(self.rate), "exact": True}
 
     def _choose(self, scores: list[Fraction], source: Source) -> int:
+        """A coin for every candidate, then one of the heads. That is a random order up to the first head.
+
+        Every candidate draws one word and the last choice another one: their number tells nothing of the scores.
+        """
         best = max(scores)
-        for i in permutation(len(scores), source=source):
-            gap = (best - scores[int(i)]) * self.rate
-            # The best candidate's coin always shows heads, so the loop ends.
-            if gap == 0 or int(Bernoulli.exponential(gap).sample(source=source)):
-                return int(i)
-        raise AssertionError("unreachable: the best candidate is always taken")
+        gaps = [(best - s) * self.rate for s in scores]
+        words = source.words(len(scores))
+        near = np.array([math.exp(-float(min(gap, FAR))) for gap in gaps])
+        drawn = words.astype(np.float64) * 2.0**-64
+        # Floats decide all but what lies within their error; balls decide the rest. The best always shows heads.
+        heads = np.array([gap == 0 for gap in gaps]) | (drawn < near)
+        error = SLACK * ((1 + np.array([float(min(gap, FAR)) for gap in gaps])) * near + drawn) + 2.0**-60
+        for k in np.flatnonzero(np.abs(drawn - near) <= error):
+            if gaps[k] != 0:
+                coin = Uniform(value=int(words[k]), bits=64, source=source)
+                heads[k] = coin.below(partial(_head, gaps[k]))
+        found = np.flatnonzero(heads)
+        return int(found[uniform_below_secret(len(found), source)])
 
     def probabilities(self, scores: Sequence[Exact] | npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         """Pr[i] = y_i * integral over t in [0, 1] of prod_{j != i} (1 - t y_j), y = exp(-rate gap); O(k^2)."""
