@@ -44,7 +44,7 @@ __all__ = ["Chosen", "Exponential", "IntervalExponential", "PermuteAndFlip", "Se
 
 # The exponential mechanism over a finite list, and on an interval of the line.
 
-FAR = 10_000
+FAR = 10_000.0
 """A coin of exp(-gap) beyond this gap is never decided by floats."""
 SLACK = 2.0**-46
 """What floats may err by in exp(-gap) and in a word, relative to both."""
@@ -264,11 +264,12 @@ class PermuteAndFlip(SelectionMechanism):
         best = max(scores)
         gaps = [(best - s) * self.rate for s in scores]
         words = source.words(len(scores))
-        near = np.array([math.exp(-float(min(gap, FAR))) for gap in gaps])
+        far = np.array([float(gap) if gap < FAR else FAR for gap in gaps])
+        near = np.exp(-far)
         drawn = words.astype(np.float64) * 2.0**-64
         # Floats decide all but what lies within their error; balls decide the rest. The best always shows heads.
         heads = np.array([gap == 0 for gap in gaps]) | (drawn < near)
-        error = SLACK * ((1 + np.array([float(min(gap, FAR)) for gap in gaps])) * near + drawn) + 2.0**-60
+        error = SLACK * ((1 + far) * near + drawn) + 2.0**-60
         for k in np.flatnonzero(np.abs(drawn - near) <= error):
             if gaps[k] != 0:
                 coin = Uniform(value=int(words[k]), bits=64, source=source)

@@ -22,7 +22,7 @@ import math
 import re
 import struct
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -205,11 +205,15 @@ def is_moment(value: Any) -> bool:
     return found.tzinfo is not None and found.isoformat(timespec="seconds") == value
 
 
-FORMS = {
+def _is_place(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+FORMS: dict[str, Callable[[Any], bool]] = {
     "digest": _is_digest,
     "answer": _is_digest,
     "time": is_moment,
-    "sequence": lambda value: type(value) is int and value >= 0,
+    "sequence": _is_place,
 }
 """What the words of the ledger's part look like."""
 
