@@ -244,6 +244,8 @@ def draw_statistic(rng: random.Random, schema: Schema, unit: Unit) -> Any:
             return st.sum(one, by=by, where=where)
         case "mean":
             return st.mean(one, by=by, where=where)
+        case "weighted":
+            return draw_weighted(rng, names, one, by, where, schema)
         case "variance":
             return rng.choice([st.variance, st.standard_deviation])(one, by=by, where=where)
         case "ratio":
@@ -279,6 +281,25 @@ def draw_statistic(rng: random.Random, schema: Schema, unit: Unit) -> Any:
     raise AssertionError
 
 
+def draw_weighted(
+    rng: random.Random, names: list[str], one: str, by: Any, where: str | None, schema: Schema
+) -> Any:
+    """A weighted statistic; whether the weight is one, and units are declared, is for the schema to say."""
+    about: Any = {"by": by, "where": where, "survey_weight": rng.choice(names)}
+    if rng.random() < 0.4:
+        about["design"] = {"psu": rng.choice(names)}
+    match rng.choice(["count", "mean", "proportion", "ratio", "total"]):
+        case "count":
+            return st.count(**about)
+        case "mean":
+            return st.mean(one, **about)
+        case "proportion":
+            return st.proportion(draw_filter(rng, schema), **about)
+        case "ratio":
+            return st.ratio(one, rng.choice(names), **about)
+    return st.sum(one, **about)
+
+
 def draw_function(rng: random.Random, names: list[str], one: str, where: str | None) -> Any:
     """A function of one or two columns; whether they are numbers is for the schema to say."""
     columns: Any = rng.sample(names, min(rng.choice([1, 1, 2]), len(names)))
@@ -297,7 +318,7 @@ def draw_function(rng: random.Random, names: list[str], one: str, where: str | N
 
 KINDS = (
     "count", "count by", "count by", "sum", "mean", "variance", "ratio", "proportion", "quantiles", "histogram",
-    "contingency", "margins", "hierarchy", "sparse", "sparse", "function", "function", "survival",
+    "contingency", "margins", "hierarchy", "sparse", "sparse", "function", "function", "survival", "weighted",
 )  # fmt: skip
 
 

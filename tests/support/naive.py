@@ -24,6 +24,7 @@ from tacit.statistics import (
     Variance,
 )
 from tacit.statistics.hierarchy import Hierarchy
+from tacit.statistics.weighted import Weighted
 
 Row = dict[str, Any]
 
@@ -123,6 +124,46 @@ def nodes_above(statistic: Hierarchy, question: Any, cell: tuple[int, ...]) -> l
     return [(f"level {depth}", node) for depth, node in enumerate(reversed(way))]
 
 
+FACES = {
+    "light": lambda k, top: 2 * k * (top - k), "heavy": lambda k, top: k * k, "low": lambda u, top: (top - u) ** 2,
+    "middle": lambda u, top: 2 * u * (top - u), "high": lambda u, top: u * u, "below": lambda u, top: top - u,
+    "above": lambda u, top: u,
+}  # fmt: skip
+
+
+def weighted_part(statistic: Weighted, schema: Any, row: Row, name: str) -> int:
+    """What a row adds to a part, from its name: one polynomial a variable, a weight of first degree without a word."""
+    columns = [getattr(statistic, n) for n in ("column", "numerator", "denominator") if hasattr(statistic, n)]
+    places = []
+    for column in columns:
+        s = steps(schema[column], row[column])
+        if s is None:
+            return 0
+        places.append((s - schema[column].lowest, schema[column].width))
+    if hasattr(statistic, "of"):
+        answer = test(statistic.of, schema, row)
+        if answer is None:
+            return 0
+        places.append((int(answer), 1))
+    words, out = name.split(), 1
+    if statistic.survey_weight:
+        k = steps(schema[statistic.survey_weight], row[statistic.survey_weight])
+        if k is None:
+            return 0
+        top = schema[statistic.survey_weight].highest
+        out = FACES[words.pop(0)](k, top) if words[0] in ("light", "heavy") else k
+    if name in ("sum", "crossed", "rows"):
+        ((u, top),) = places
+        if hasattr(statistic, "of"):
+            top = 1
+        return {"sum": u * top, "crossed": u * (top - u), "rows": 1}[name]
+    if words == ["all"]:
+        return out
+    for word, (u, top) in zip(words, places, strict=True):
+        out *= FACES[word](u, top)
+    return out
+
+
 def parts(question: Any, rows: list[Row], person: str | None = None) -> dict[str, dict[Any, int]]:
     """The released integers of each part, by cell, from the definition of each statistic."""
     statistic, schema = question.statistic, question.schema
@@ -135,6 +176,12 @@ def parts(question: Any, rows: list[Row], person: str | None = None) -> dict[str
 
     people: dict[Any, set[Any]] = {}
     for row in kept:
+        if isinstance(statistic, Weighted):
+            cell = tuple(key(a, schema, row) for a in question.parts[0].axes)
+            if None not in cell:
+                for part in question.parts:
+                    add(part.name, cell, weighted_part(statistic, schema, row, part.name))
+            continue
         if isinstance(statistic, Margins):
             for part in question.parts:
                 cell = tuple(key(a, schema, row) for a in part.axes)

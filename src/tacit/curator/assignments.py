@@ -19,7 +19,6 @@ import numpy as np
 from tacit.accounting.events import Event, SimpleEvent, flatten
 from tacit.curator.intervals import Estimate, estimate, last_inside, margin_of, noise_by_part
 from tacit.curator.prices import CONFIDENCE, Price
-from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.balls import ball, lower
 from tacit.exact.rounding import down, up
@@ -30,7 +29,6 @@ from tacit.guarantees import (
     GaussianDP,
     Neighbours,
     Pure,
-    Unit,
     compose,
     convert,
     gaussian_budget,
@@ -40,7 +38,7 @@ from tacit.mechanisms.base import Mechanism, rho_of_epsilon
 from tacit.mechanisms.spreads import PartNoise
 from tacit.noise.source import Source
 from tacit.sources.query import Cells
-from tacit.statistics.base import Question, row_limit
+from tacit.statistics.base import Question
 from tacit.statistics.forms import Average, Share, reals
 
 
@@ -447,20 +445,6 @@ def _epsilon_of_mu(mu_squared: Fraction) -> Fraction:
 # certificate.
 
 DECLARED = "the rows are independent draws from the population"
-
-
-def check(question: Question, unit: Unit) -> None:
-    """Refuse a sampling model where the rows cannot be independent, or the statistic has no bound for it."""
-    if not isinstance(question.form, Share | Average):
-        raise InvalidParameter(
-            parameter="sampling", value=question.statistic.kind, must="be declared for a mean or a proportion",
-            hint="other statistics have intervals for the noise only",
-        )  # fmt: skip
-    if row_limit(unit) > 1:
-        raise InvalidParameter(
-            parameter="sampling", value=str(unit), must="be declared where a person has one row",
-            hint="several rows of one person are not independent draws",
-        )  # fmt: skip
 
 
 def population(

@@ -15,7 +15,7 @@ from typing import Any, cast
 import numpy as np
 
 from tacit.accounting.codec import to_record
-from tacit.curator.assignments import DECLARED, NoisyParts
+from tacit.curator.assignments import NoisyParts
 from tacit.curator.choice import release_choice
 from tacit.curator.exact_answers import priors_of
 from tacit.curator.planning import Plan, Planned, event_record
@@ -26,7 +26,7 @@ from tacit.exact.canonical import canonical, sha256
 from tacit.guarantees import Guarantee
 from tacit.ledger import entries as signatures
 from tacit.ledger.entries import ALGORITHM, message
-from tacit.sources.axes import Squares, Steps
+from tacit.sources.axes import Products, Squares, Steps
 from tacit.sources.query import RowsWanted
 
 # Signatures on certificates: Ed25519, with a key that the custodian keeps.
@@ -363,9 +363,9 @@ def _said(plan: Plan, planned: Planned, made: dict[str, Any]) -> dict[str, Any]:
         "computational": _source_of_randomness(assignment.drawn, made["noise"] in PUBLISHABLE),
         "intervals": {
             "confidence": float(planned.ask.confidence),
-            "cover": POPULATION if planned.ask.sampling else question.statistic.covers or assignment.covers,
+            "cover": question.statistic.covers or (POPULATION if planned.sampled else assignment.covers),
             "do_not_cover": _not_covered(planned),
-            "declared": [DECLARED] if planned.ask.sampling else [*question.statistic.declares],
+            "declared": list(planned.sampled),
         },
         "error": planned.expected.record,
         "price_of_privacy": planned.expected.floor_record,
@@ -426,8 +426,7 @@ def _not_covered(planned: Planned) -> list[str]:
     *bounded, sampling = NOT_COVERED
     left_out = beyond_groups(planned.question)
     groups = [f"{left_out}, which were not used"] if left_out else []
-    population = planned.ask.sampling or planned.question.statistic.declares
-    return [*bounded, *groups, *([] if population else [sampling])]
+    return [*bounded, *groups, *([] if planned.sampled else [sampling])]
 
 
 def _event(planned: Planned) -> Any:
@@ -444,6 +443,7 @@ def _columns(planned: Planned) -> set[str]:
         found |= {axis.column for axis in request.axes}
         for one in request.aggregates:
             found |= set(one.present) | ({one.column} if isinstance(one, Steps | Squares) else set())
+            found |= one.columns if isinstance(one, Products) else set()
             found |= one.where.columns() if one.where is not None else frozenset()
     return found
 

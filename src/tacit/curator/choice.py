@@ -19,7 +19,7 @@ import importlib
 import math
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from fractions import Fraction
@@ -310,6 +310,7 @@ def read_choice(plan: Plan, charge: Charge) -> Plan:
             raise ValueError("another format")
         charged = replace(charged, theorem=said["charged_by"])
         charged.exact.pop("gamma", None)
+        plan = as_recorded(plan, said["releases"])
         pairs = [
             read_assignment(record, r, plan.given)
             for record, r in zip(said["releases"], plan.releases, strict=True)
@@ -323,6 +324,23 @@ def read_choice(plan: Plan, charge: Charge) -> Plan:
             hint="the answer is on record: read it with the version that wrote it",
         ) from None  # fmt: skip
     return found
+
+
+def as_recorded(plan: Plan, records: Sequence[Mapping[str, Any]]) -> Plan:
+    """The plan with the questions that its records are about.
+
+    Means and proportions of declared draws had the parts of the noise interval alone before they had those of the
+    sampling error, too; what was answered from the former is read as it was.
+    """
+
+    def asked(planned: Planned, grid: Mapping[str, Any]) -> Planned:
+        if not planned.ask.sampling or set(grid) == {p.name for p in planned.question.parts}:
+            return planned
+        first = planned.ask.statistic.on(plan.schema, plan.unit)
+        return replace(planned, question=first) if set(grid) == {p.name for p in first.parts} else planned
+
+    releases = [asked(r, record["grid"]) for r, record in zip(plan.releases, records, strict=True)]
+    return replace(plan, releases=tuple(releases))
 
 
 def read_assignment(

@@ -24,6 +24,7 @@ from tacit.risk import decompose
 from tacit.risk.releases import release_price
 from tacit.statistics.base import Question, base_unit, row_limit
 from tacit.statistics.forms import Average, Form, Linear, Quotient, Root, Share, Spread
+from tacit.statistics.population import Drawn, Moments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,9 +83,12 @@ def expected(
     """
     found = _expected(question, assignment, confidence=confidence, rows=rows)
     found = _with_floor(found, question, assignment, rows)
-    if not sampling or rows is None or not isinstance(question.form, Share | Average):
+    form = question.form
+    if isinstance(form, Moments) and (form.total or not math.isfinite(form.most - form.least)):
         return found
-    worst = question.form.width / 2 / math.sqrt(rows)
+    if not sampling or rows is None or not isinstance(form, Share | Average | Moments):
+        return found
+    worst = form.width / 2 / math.sqrt(rows)
     parts = decompose(privacy=found.within or 0.0, sampling=normal_quantile(float(confidence)) * worst)
     verdict = (
         "privacy adds less than sampling does" if parts.benign else "privacy adds more than sampling does"
@@ -188,6 +192,13 @@ def _expected(
     if rows is None:
         said = "depends on the number of rows of a cell: give rows= for a guess"
         return Expected(mean=None, within=None, confidence=level, about=said)
+    if isinstance(question.form, Drawn):
+        form = question.form.noise_only()
+        if form is None:
+            said = "depends on how much primary sampling units differ"
+            return Expected(mean=None, within=None, confidence=level, about=said)
+        question = replace(question, form=form)
+    assert question.form is not None
     parts = _typical(question, question.form, rows)
     # Given random data, the error of cells that have noise.
     reading = Assignment.read if gamma_of(assignment) else type(assignment).read
@@ -243,6 +254,8 @@ def _typical(question: Question, form: Form, rows: int) -> dict[str, Any]:
     """Parts of one cell with so many rows, values in the middle; no data in it."""
     spacing = {p.name: p.spacing for p in question.parts}
     match form:
+        case Drawn():
+            return form.typical_of(rows)
         case Root():
             return _typical(question, form.of, rows)
         case Share():

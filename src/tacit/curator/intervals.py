@@ -16,9 +16,11 @@ import numpy as np
 
 from tacit.errors import NoLaw
 from tacit.exact.arrays import Floats
+from tacit.mechanisms import RoundedGaussian
 from tacit.mechanisms.spreads import CellNoise, PartNoise, Pivot
 from tacit.statistics.base import Question
 from tacit.statistics.forms import Average, Form, Linear, Quotient, Root, Share, Spread, reals
+from tacit.statistics.population import Drawn, NoiseMoments, laplace_moments
 
 # The ends of confidence sets, many cells at once: what exact intervals of ratios need.
 #
@@ -150,6 +152,9 @@ def _counts(
 def _of(
     form: Form, by_part: Mapping[str, PartNoise], noisy: Mapping[str, Any], level: Fraction, coordinates: int
 ) -> Estimate:
+    if isinstance(form, Drawn):
+        found = form.population(noisy, {n: noise_moments(m) for n, m in by_part.items()}, float(level))
+        return Estimate(value=found.value, low=found.low, high=found.high, reach=found.reach)
     value = form.value(noisy)
     match form:
         case Linear():
@@ -174,6 +179,14 @@ def _of(
         case _:
             raise NoLaw(operation=f"an interval of a {type(form).__name__}", reason="its pivot is not known")
     return Estimate(value=value, low=np.fmin(low, value), high=np.fmax(high, value))
+
+
+def noise_moments(mechanism: PartNoise) -> NoiseMoments:
+    """Variance and fourth cumulant of the noise of one number: that of Laplace noise, unless it is Gaussian."""
+    (variance,) = mechanism.mean_variances(1)
+    if isinstance(mechanism, RoundedGaussian):
+        return NoiseMoments(variance=variance)
+    return laplace_moments(variance)
 
 
 def _half(mechanism: PartNoise | None, level: Fraction, coordinates: int = 1) -> float:

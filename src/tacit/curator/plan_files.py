@@ -302,6 +302,17 @@ def _scalar(where: str, value: Any) -> Any:
     return value
 
 
+def design(where: str, value: Any) -> dict[str, Any]:
+    """How a sample was drawn: { strata = "region", psu = "village" }, or strata as a table of lists."""
+    known(f"word of {where}", value, ("psu", "strata", "weights"))
+    return {
+        word: {str(k): [_scalar(where, u) for u in v] if isinstance(v, list) else v for k, v in one.items()}
+        if word == "strata" and isinstance(one, Mapping)
+        else text(f"{where}: {word}", one)
+        for word, one in value.items()
+    }
+
+
 def assumed(where: str, value: Any) -> Any:
     """A table of what is given, or "always"."""
     if not isinstance(value, Mapping) and (not isinstance(value, str) or value != "always"):
@@ -325,6 +336,7 @@ WORDS: dict[str, Reader] = {
     "consistent": flag,
     "dates": text,
     "decimal": text,
+    "design": design,
     "delta": amount,
     "denominator": text,
     "depth": whole,
@@ -378,6 +390,7 @@ WORDS: dict[str, Reader] = {
     "simultaneous": flag,
     "size": whole,
     "smooth": amount,
+    "survey_weight": text,
     "table": text,
     "target": amount,
     "threshold": amount,

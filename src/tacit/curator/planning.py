@@ -20,9 +20,9 @@ from typing import Any, cast
 from tacit.accounting import events
 from tacit.accounting.codec import to_record
 from tacit.accounting.events import Event
-from tacit.curator import assignments as sampling
 from tacit.curator.accuracy import assign_accuracy
 from tacit.curator.assignments import (
+    DECLARED,
     Applied,
     Assignment,
     assign,
@@ -78,6 +78,7 @@ from tacit.guarantees.arguments import instance, listed
 from tacit.guarantees.conditions import FIXED_PARAMETERS
 from tacit.mechanisms import L1, Staircase
 from tacit.sources.schema import Schema
+from tacit.statistics import Mean, Proportion
 from tacit.statistics.base import Question
 from tacit.statistics.forms import Average, Linear
 
@@ -407,6 +408,12 @@ class Planned:
         """The release's name, which its files carry."""
         return self.ask.name
 
+    @property
+    def sampled(self) -> tuple[str, ...]:
+        """What is declared of the sample, where intervals are for the population; nothing where for the noise alone."""
+        told: tuple[str, ...] = self.question.details.get("sample", ()) or tuple(self.question.statistic.declares)
+        return told or ((DECLARED,) if self.ask.sampling else ())
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
@@ -553,13 +560,11 @@ def make_plan(
                 hint='given="always" keeps one release of a plan differentially private',
             )  # fmt: skip
     asks = _named(asks)
-    questions = _questions(asks, schema, unit)
+    questions = _questions(asks, schema, unit, earlier=earlier)
     prices = divided(asks, questions, total, earlier=earlier)
     assignments: list[Assignment] = []
     chosen: dict[tuple[int, Price, int | None, str], Assignment] = {}
     for a, question, price in zip(asks, questions, prices, strict=True):
-        if a.sampling:
-            sampling.check(question, unit)
         place = (id(question), price, a.rows, a.noise)
         if place not in chosen:
             chosen[place] = choose(
@@ -629,7 +634,10 @@ def _planned(a: Query, question: Question, assignment: Assignment, plain: Assign
         bound=assignment.bound,
         unit=unit,
         condition=priors_of(assignment) or condition_of(assignment),
-        declared=assignment.declared if isinstance(assignment, ExactAssignment) else declared_by(assignment),
+        declared=(
+            *(assignment.declared if isinstance(assignment, ExactAssignment) else declared_by(assignment)),
+            *question.details.get("declared", ()),
+        ),
     )
     return Planned(
         ask=a, question=question, assignment=assignment, guarantee=_promise(a, made), expected=error,
@@ -637,14 +645,16 @@ def _planned(a: Query, question: Question, assignment: Assignment, plain: Assign
     )  # fmt: skip
 
 
-def _questions(asks: Sequence[Query], schema: Schema, unit: Unit) -> list[Question]:
+def _questions(asks: Sequence[Query], schema: Schema, unit: Unit, *, earlier: bool = False) -> list[Question]:
     """The question of each ask; a statistic that is asked several times, itself and no equal one, is one question."""
-    seen: dict[int, Question] = {}
+    seen: dict[tuple[int, bool], Question] = {}
     out = []
     for a in asks:
-        if id(a.statistic) not in seen:
-            seen[id(a.statistic)] = a.statistic.on(schema, unit)
-        question = seen[id(a.statistic)]
+        drawn = a.sampling and not (earlier and isinstance(a.statistic, Mean | Proportion))
+        place = (id(a.statistic), drawn)
+        if place not in seen:
+            seen[place] = (a.statistic.drawn if drawn else a.statistic.on)(schema, unit)
+        question = seen[place]
         out.append(question if a.public is None else a.public.on(question))
     return out
 

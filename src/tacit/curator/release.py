@@ -25,6 +25,7 @@ from tacit.exact.canonical import sha256
 from tacit.guarantees import Bound, Guarantee
 from tacit.ledger import Correction
 from tacit.sources.columns import Date
+from tacit.statistics.forms import Average, Share
 from tacit.synthesis.answers import Synthetic
 
 if TYPE_CHECKING:
@@ -297,7 +298,7 @@ def read_release(
     spent: Guarantee, remaining: Guarantee, replayed: bool, said: tuple[Correction, ...] = (),
 ) -> Release:  # fmt: skip
     """One release of a recorded answer."""
-    if planned.ask.sampling:
+    if planned.ask.sampling and isinstance(planned.question.form, Share | Average):
         estimate = population(planned.question, planned.assignment, noisy, planned.ask.confidence)
     else:
         estimate = planned.assignment.read(planned.question, noisy, planned.ask.confidence)

@@ -43,6 +43,7 @@ from tacit.mechanisms.sparse import SparseHistogram
 from tacit.mechanisms.stability import StableHistogram
 from tacit.mechanisms.tables import CellSums, ShapedTables
 from tacit.noise import Body
+from tacit.statistics import Mean, Proportion
 
 if TYPE_CHECKING:
     from tacit.curator.planning import Plan, Planned
@@ -66,6 +67,7 @@ def plan_of_0_1_0(plan: Plan) -> Plan:
     """The same request with the mechanisms that 0.1.0 chose for it."""
     changed = any(
         r.question.statistic.fits == "ranks"
+        or (r.ask.sampling and isinstance(r.ask.statistic, Mean | Proportion))
         or (
             isinstance(r.assignment, FunctionAssignment) and isinstance(r.assignment.fit, HistogramDensityFit)
         )

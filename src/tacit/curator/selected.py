@@ -417,6 +417,7 @@ class Ranks(Assignment):
             shares=self.shares,
             edges=range_edges(question, self.mechanism.bins),
             confidence=1 - (1 - confidence) / coordinates,
+            drawn=bool(question.details.get("sample")),
         )
         return Estimate(value=found.value, low=found.low, high=found.high)
 

@@ -299,8 +299,8 @@ def _foot(release: Release) -> list[str]:
     if isinstance(release.guarantee.condition, Priors | BoundedAdversary):
         given = _conditional(release.guarantee)
     level = float(release.planned.ask.confidence)
-    sampled = release.planned.ask.sampling
-    about = "for the population, if the rows are independent draws" if sampled else "for the noise only"
+    sampled = release.planned.sampled
+    about = f"for the population, if {'; '.join(sampled)}" if sampled else "for the noise only"
     if release.planned.question.statistic.declares:
         about = "for sampling and noise, if what is declared is true"
     if release.planned.question.statistic.fits in ("clamping bounds", "thresholds"):
@@ -398,9 +398,28 @@ def question_words(statistic: Mapping[str, Any]) -> str:
         "linear": f"A linear regression of {statistic.get('target')} on {_listed(statistic.get('columns'))}",
         "logistic": f"A logistic regression of {statistic.get('target')} on {_listed(statistic.get('columns'))}",
     }.get(kind, kind.replace("_", " ").capitalize())
+    if kind.startswith("weighted_"):
+        what = _weighted_words(kind, statistic)
     by = f", for each {_listed(statistic['by'])}" if statistic.get("by") else ""
     where = f", of rows where {statistic['where']}" if statistic.get("where") else ""
     return f"{what}{by}{where}."
+
+
+def _weighted_words(kind: str, statistic: Mapping[str, Any]) -> str:
+    """A question with survey weights or a design as a sentence."""
+    what = {
+        "weighted_count": "How many there are in the population",
+        "weighted_mean": f"The mean of {statistic.get('column')}",
+        "weighted_proportion": f"The share with {statistic.get('of')}",
+        "weighted_ratio": f"The sum of {statistic.get('numerator')} over the sum of {statistic.get('denominator')}",
+        "weighted_total": f"The total of {statistic.get('column')} in the population",
+    }[kind]
+    weight, psu = statistic.get("survey_weight"), statistic.get("psu")
+    words = [
+        *([f"weighted by {weight}"] if weight else []),
+        *([f"by primary sampling units {psu}"] if psu else []),
+    ]
+    return f"{what}, {' and '.join(words)}"
 
 
 def _listed(entries: Any) -> str:

@@ -21,7 +21,7 @@ from tacit.curator.cells import csv_text
 from tacit.curator.certificate import CERTIFICATE_FORMAT as FORMAT
 from tacit.curator.certificate import EARLIER, MANIFEST, PublicKey, certify, is_bound, said_digest
 from tacit.curator.charging import Charged
-from tacit.curator.choice import WRONG, calibrated, read_assignment, read_choice, same_noise
+from tacit.curator.choice import WRONG, as_recorded, calibrated, read_assignment, read_choice, same_noise
 from tacit.curator.plan_files import PlanFile, read_plan, read_text
 from tacit.curator.planning import Plan, Planned, chosen, plan_charge
 from tacit.curator.request import declared_files, file_stem
@@ -465,6 +465,7 @@ def _as_stated(asked: Plan, by_name: Mapping[str, dict[str, Any]]) -> Plan:
     first = by_name[asked.releases[0].name]["plan"]
     charge = from_record(first["charge"])
     charged = Charged(bound=charge.bound, theorem=first["charged_by"])
+    asked = as_recorded(asked, [by_name[r.name]["choice"] for r in asked.releases])
     pairs = [read_assignment(by_name[r.name]["choice"], r, asked.given) for r in asked.releases]
     said = first.get("digest")
     return chosen(asked, pairs, charged=charged, digest=said if said in asked.earlier else asked.digest)

@@ -27,6 +27,7 @@ from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Geometric, Laplace
 from tacit.mechanisms.selection import Exponential
 from tacit.mechanisms.sensitivity import Score
+from tacit.mechanisms.spreads import normal_factor
 from tacit.noise import DiscreteDistribution, uniform_integer
 from tacit.noise.lazy_inversion import Uniform
 from tacit.noise.source import Source, default_source
@@ -45,7 +46,12 @@ class NoisyQuantiles:
 
 
 def quantiles(
-    noisy: Cumulated, *, shares: Sequence[Exact], edges: npt.ArrayLike, confidence: Exact = 0.95
+    noisy: Cumulated,
+    *,
+    shares: Sequence[Exact],
+    edges: npt.ArrayLike,
+    confidence: Exact = 0.95,
+    drawn: bool = False,
 ) -> NoisyQuantiles:
     """The values below which the given shares of the rows lie, each with an interval of this confidence.
 
@@ -55,6 +61,9 @@ def quantiles(
     bin t*, and so the quantile of the rows themselves (clamped to the edges), with the confidence, without a union
     over bins. Each interval has the confidence by itself; for all m of them at once ask 1 - (1 - confidence) / m.
     The value is one past the number of bins with noisy F(t) < q N, placed linearly inside its bin.
+
+    `drawn`: the rows are independent draws, and the interval is for the quantile of their law. There F(t) - q N has a
+    variance of N q (1 - q) more, and c is the root of the sum of both squares (`population-intervals`).
     """
     levels, level = _checked(noisy, shares), confidence_level(confidence)
     borders = increasing_edges(noisy.mechanism.bins, edges)
@@ -68,10 +77,13 @@ def quantiles(
     for j, share in enumerate(levels):
         difference = below - float(share) * below[..., -1:]
         nearest = np.abs(difference).reshape(-1, bins + 1).min(axis=0) if difference.size else None
-        c = noisy.mechanism.half_widths(tail, share=share, near=nearest)
+        c = noisy.mechanism.half_widths(tail, share=share, near=None if drawn else nearest)
         slack = (2 * residual + 4e-16) * (np.abs(below[..., -1:]) + c[-1])
-        enough = difference[..., 1:] >= -c[1:] - slack
-        before = difference[..., :-1] <= c[:-1] + slack
+        if drawn:
+            sampled = normal_factor(2 * tail) ** 2 * float(share * (1 - share)) * total
+            c = np.sqrt(c**2 + sampled)
+        enough = difference[..., 1:] >= -c[..., 1:] - slack
+        before = difference[..., :-1] <= c[..., :-1] + slack
         # Of all the rows at least q N lie in all the bins, and the first bin has none before it.
         enough[..., -1] = True
         before[..., 0] = True

@@ -281,7 +281,7 @@ def _release(release: Release, words: PublicWords, truth: Sequence[float] | None
         kind=statistic["kind"].replace("_", " "),
         corrections=tuple(f"Do not use this release: {c}." for c in release.corrections),
         title=words.releases.get(release.name) or _name(planned, release.name),
-        question=question_words(_in_words(statistic, words)),
+        question=question_words(_in_words(statistic, words)) + _population(planned),
         cells=cells,
         columns=tuple(map(words.column, columns)),
         certificate=f"certificates/{stem}.json",
@@ -407,6 +407,16 @@ def _in_words(statistic: Mapping[str, Any], words: PublicWords) -> dict[str, Any
 
     named = ("column", "columns", "by", "numerator", "denominator", "label", "outcome")
     return {name: told(value) if name in named else value for name, value in statistic.items()}
+
+
+def _population(planned: Planned) -> str:
+    """That intervals are for a population, and on what that rests; nothing where they are for the noise alone."""
+    told = planned.question.details.get("sample", ())
+    return (
+        f" The intervals are for the population: they allow for sampling and for noise, if {'; '.join(told)}."
+        if told
+        else ""
+    )
 
 
 def _given(release: Release) -> str:

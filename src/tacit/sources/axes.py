@@ -319,8 +319,48 @@ class Squares(Aggregate):
     column: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Factor:
+    """A declared value on a coarse public scale: 0..levels stand for 0..highest, or for lowest..highest.
+
+    A value of s steps (above 0, or above the lowest) of at most `top` is level s where levels = top, and else the one
+    nearest to s levels / top, of two the higher: a function of its own row.
+    """
+
+    column: str
+    power: int
+    levels: int
+    from_zero: bool = False
+
+    def top(self, schema: Schema) -> int:
+        """The largest value, in steps."""
+        column = schema.measured(self.column)
+        return column.highest if self.from_zero else column.width
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Products(Aggregate):
+    """Sum of a product of powers of levels: with no factors, of ones."""
+
+    additive: ClassVar[bool] = True
+
+    factors: tuple[Factor, ...] = ()
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """What is multiplied."""
+        return frozenset(f.column for f in self.factors)
+
+    @property
+    def bits(self) -> int:
+        """Of what one row adds at most."""
+        return int(math.prod(f.levels**f.power for f in self.factors)).bit_length()
+
+
 def is_wide(aggregate: Aggregate, schema: Schema) -> bool:
     """Could the integers need more than 64 bits? By the declared bounds alone, so that no row decides on a type."""
+    if isinstance(aggregate, Products):
+        return aggregate.bits + MOST_ROWS_BITS > NARROW_BITS
     if not isinstance(aggregate, Steps | Squares):
         return False
     width = schema.measured(aggregate.column).width

@@ -38,6 +38,13 @@ from tacit.statistics.quantiles import Quantiles, Ranges, median, quantile, quan
 from tacit.statistics.sparse import SparseCount, SparseQuestion, sparse_histogram
 from tacit.statistics.survival import SurvivalCurves, survival
 from tacit.statistics.synthetic import CountTable, synthetic_rows, tables_of
+from tacit.statistics.weighted import (
+    WeightedCount,
+    WeightedMean,
+    WeightedProportion,
+    WeightedRatio,
+    WeightedTotal,
+)
 
 __all__ = [
     "ClampingBounds",
@@ -63,6 +70,11 @@ __all__ = [
     "SurvivalCurves",
     "Tree",
     "Variance",
+    "WeightedCount",
+    "WeightedMean",
+    "WeightedProportion",
+    "WeightedRatio",
+    "WeightedTotal",
     "clamping_bounds",
     "consistent_margins",
     "consistent_tree",

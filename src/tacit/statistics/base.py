@@ -440,6 +440,14 @@ class Statistic(ABC):
     def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, AnyArray]:
         """The released parts as exact integer combinations of the aggregates."""
 
+    def drawn(self, schema: Schema, unit: Unit) -> Question:
+        """The question where rows are declared draws from a population: its parts tell the sampling error, too."""
+        raise InvalidParameter(
+            parameter="sampling", value=self.kind,
+            must="be declared for a mean, a proportion, a ratio, a rate, a quantile, or with survey_weight",
+            hint="other statistics have intervals for the noise only",
+        )  # fmt: skip
+
     def histogram(self, question: Question, cells: Sequence[Cells]) -> AnyArray:
         """The finest cells of which the parts are sums, where the question says that they are (`tables.sums`)."""
         (only,) = cells
@@ -527,6 +535,11 @@ class Frame:
         """One request, with the support of unknown keys where they are."""
         wanted = (*aggregates, *([self.support] if self.support else []))
         return (Aggregation(axes=self.axes, aggregates=tuple(dict.fromkeys(wanted)), groups=groups),)
+
+
+def public_rows(frame: Frame, unit: Unit) -> bool:
+    """Is the number of rows that count public? One cell, every row in it, rows only replaced."""
+    return frame.cells == 1 and not frame.absent and replaced(unit) and not is_people(unit)
 
 
 def people_only(unit: Unit) -> None:

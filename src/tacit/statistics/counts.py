@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
 
@@ -43,6 +43,7 @@ from tacit.statistics.base import (
     subsets,
 )
 from tacit.statistics.forms import Linear, Parts
+from tacit.statistics.weighted import WeightedCount, surveyed_by
 
 MOST_WITH_TOTAL = 64
 """Of more cells than these a known number of rows tells next to nothing about one of them."""
@@ -261,11 +262,40 @@ class ClampingBounds(Statistic):
         return {"count": cells[0].values[CountRows(where=self.where)]}
 
 
+@overload
 def count(
     by: By = None, *, where: str | Expression | None = None, of: Literal["rows", "people"] = "rows"
-) -> Count:
-    """How many rows (or, with of="people", different people) there are, in each group."""
-    return Count(by=by_columns(by), where=filter_of(where), of=of)
+) -> Count: ...
+
+
+@overload
+def count(
+    by: By = None,
+    *,
+    where: str | Expression | None = None,
+    survey_weight: str,
+    design: Mapping[str, Any] | None = None,
+) -> WeightedCount: ...
+
+
+def count(
+    by: By = None,
+    *,
+    where: str | Expression | None = None,
+    of: Literal["rows", "people"] = "rows",
+    survey_weight: str | None = None,
+    design: Mapping[str, Any] | None = None,
+) -> Count | WeightedCount:
+    """How many rows (or, with of="people", different people) there are, in each group.
+
+    With survey weights: how many members of the population they stand for.
+    """
+    surveyed = surveyed_by(survey_weight, design, total=True)
+    if not surveyed:
+        return Count(by=by_columns(by), where=filter_of(where), of=of)
+    if of != "rows":
+        raise InvalidParameter(parameter="of", value=of, must="be left out with survey weights")
+    return WeightedCount(by=by_columns(by), where=filter_of(where), **surveyed)
 
 
 def histogram(

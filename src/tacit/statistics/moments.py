@@ -16,7 +16,7 @@ divided by a noisy count, with the price split evenly, Laplace noise of the same
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -44,18 +44,19 @@ from tacit.statistics.base import (
     by_columns,
     filter_of,
     integer_map,
-    is_people,
-    replaced,
+    public_rows,
     simplex,
 )
 from tacit.statistics.forms import Average, Form, Linear, Quotient, Root, Share, Spread
+from tacit.statistics.weighted import (
+    WeightedMean,
+    WeightedProportion,
+    WeightedRatio,
+    WeightedTotal,
+    surveyed_by,
+)
 
 SQUARES = 1 << 31
-
-
-def public_rows(frame: Frame, unit: Unit) -> bool:
-    """Is the number of rows that count public? One cell, every row in it, rows only replaced."""
-    return frame.cells == 1 and not frame.absent and replaced(unit) and not is_people(unit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +99,9 @@ class Mean(Statistic):
             parts=parts, sensitivity=joint, sensitivities=sensitivities, form=form,
             support=frame.support, support_sensitivity=frame.sensitivity,
         )  # fmt: skip
+
+    def drawn(self, schema: Schema, unit: Unit) -> Question:
+        return WeightedMean(column=self.column, by=self.by, where=self.where).drawn(schema, unit)
 
     def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, AnyArray]:
         rows = cells[0].values[CountRows(where=self.where, present=(self.column,))]
@@ -148,6 +152,9 @@ class Proportion(Statistic):
             parts=parts, sensitivity=joint, sensitivities=sensitivities, form=form,
             support=frame.support, support_sensitivity=frame.sensitivity,
         )  # fmt: skip
+
+    def drawn(self, schema: Schema, unit: Unit) -> Question:
+        return WeightedProportion(of=self.of, by=self.by, where=self.where).drawn(schema, unit)
 
     def _both(self) -> tuple[CountRows, CountRows]:
         tests = [self.of, Not(inner=self.of)]
@@ -218,14 +225,32 @@ class Variance(Statistic):
         return {name: np.asarray(values, dtype=object) for name, values in parts.items()}
 
 
-def mean(column: str, by: By = None, *, where: str | Expression | None = None) -> Mean:
-    """The mean of a number, in each group."""
-    return Mean(column=column, by=by_columns(by), where=filter_of(where))
+def mean(
+    column: str,
+    by: By = None,
+    *,
+    where: str | Expression | None = None,
+    survey_weight: str | None = None,
+    design: Mapping[str, Any] | None = None,
+) -> Mean | WeightedMean:
+    """The mean of a number, in each group; with survey weights, and by a design that names primary sampling units."""
+    about: dict[str, Any] = {"column": column, "by": by_columns(by), "where": filter_of(where)}
+    surveyed = surveyed_by(survey_weight, design)
+    return WeightedMean(**about, **surveyed) if surveyed else Mean(**about)
 
 
-def proportion(of: str | Expression, by: By = None, *, where: str | Expression | None = None) -> Proportion:
+def proportion(
+    of: str | Expression,
+    by: By = None,
+    *,
+    where: str | Expression | None = None,
+    survey_weight: str | None = None,
+    design: Mapping[str, Any] | None = None,
+) -> Proportion | WeightedProportion:
     """The share of rows that pass a test: a flag by its name, or any filter, in each group."""
-    return Proportion(of=parse(of), by=by_columns(by), where=filter_of(where))
+    about: dict[str, Any] = {"of": parse(of), "by": by_columns(by), "where": filter_of(where)}
+    surveyed = surveyed_by(survey_weight, design)
+    return WeightedProportion(**about, **surveyed) if surveyed else Proportion(**about)
 
 
 def variance(column: str, by: By = None, *, where: str | Expression | None = None) -> Variance:
@@ -328,6 +353,10 @@ class Ratio(Statistic):
             support=frame.support, support_sensitivity=frame.sensitivity,
         )  # fmt: skip
 
+    def drawn(self, schema: Schema, unit: Unit) -> Question:
+        words: dict[str, Any] = {"numerator": self.numerator, "denominator": self.denominator}
+        return WeightedRatio(by=self.by, where=self.where, **words).drawn(schema, unit)
+
     def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, AnyArray]:
         names = (self.numerator, self.denominator)
         out = {}
@@ -338,14 +367,35 @@ class Ratio(Statistic):
         return out
 
 
-def sum(column: str, by: By = None, *, where: str | Expression | None = None) -> Sum:
-    """The sum of a number, in each group."""
-    return Sum(column=column, by=by_columns(by), where=filter_of(where))
+def sum(
+    column: str,
+    by: By = None,
+    *,
+    where: str | Expression | None = None,
+    survey_weight: str | None = None,
+    design: Mapping[str, Any] | None = None,
+) -> Sum | WeightedTotal:
+    """The sum of a number, in each group; with survey weights that of the population."""
+    about: dict[str, Any] = {"column": column, "by": by_columns(by), "where": filter_of(where)}
+    surveyed = surveyed_by(survey_weight, design, total=True)
+    return WeightedTotal(**about, **surveyed) if surveyed else Sum(**about)
 
 
-def ratio(numerator: str, denominator: str, by: By = None, *, where: str | Expression | None = None) -> Ratio:
+def ratio(
+    numerator: str,
+    denominator: str,
+    by: By = None,
+    *,
+    where: str | Expression | None = None,
+    survey_weight: str | None = None,
+    design: Mapping[str, Any] | None = None,
+) -> Ratio | WeightedRatio:
     """The sum of one number over the sum of another, in each group: cost for each visit, say."""
-    return Ratio(numerator=numerator, denominator=denominator, by=by_columns(by), where=filter_of(where))
+    about: dict[str, Any] = {
+        "numerator": numerator, "denominator": denominator, "by": by_columns(by), "where": filter_of(where),
+    }  # fmt: skip
+    surveyed = surveyed_by(survey_weight, design)
+    return WeightedRatio(**about, **surveyed) if surveyed else Ratio(**about)
 
 
 def summed(schema: Schema, name: str) -> Measured:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
@@ -34,6 +34,8 @@ from tacit.statistics.base import (
     row_limit,
 )
 from tacit.statistics.forms import Linear, Parts
+from tacit.statistics.population import INDEPENDENT
+from tacit.statistics.weighted import independent_rows
 
 RESOLUTION = 4096
 """What requests say where nobody said anything about the resolution: then the curator chooses it (`finest_cut`)."""
@@ -103,6 +105,11 @@ class Quantiles(Statistic):
                 "rank_sensitivity": {float(q): rank_sensitivity(q, unit) for q in self.at},
             },
         )  # fmt: skip
+
+    def drawn(self, schema: Schema, unit: Unit) -> Question:
+        independent_rows(unit)
+        question = self.on(schema, unit)
+        return replace(question, details={**question.details, "sample": (INDEPENDENT,)})
 
     def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, AnyArray]:
         return {"counts": cells[0].values[CountRows(where=self.where)]}

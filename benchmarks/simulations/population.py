@@ -1,0 +1,232 @@
+"""Means, proportions, quantiles and weighted estimates for a population: sampling and noise in one interval."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from simulate import Floats, Found, Line, noise
+
+from tacit.mechanisms.cumulative import cumulative
+from tacit.mechanisms.quantiles import quantiles
+from tacit.noise import SeededSource
+from tacit.statistics.population import (
+    Clusters,
+    Moments,
+    Variable,
+    coefficients,
+    laplace_moments,
+    part_integers,
+    part_names,
+    powers,
+    simplex_total,
+    typical_parts,
+)
+
+EPSILON = 1.0
+Z = 1.959963984540054
+LEVELS = 1 << 15
+
+
+def released(
+    rng: np.random.Generator,
+    variables: Sequence[Variable],
+    values: Sequence[Floats],
+    epsilon: float = EPSILON,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Noisy parts of one table, and the law of their noise: what a release at this epsilon has (rows added)."""
+    levels = [np.rint(np.clip(x, 0, 1) * v.levels) for v, x in zip(variables, values, strict=True)]
+    sums = {}
+    for exponents in powers(variables):
+        product = np.ones(levels[0].shape)
+        for x, power in zip(levels, exponents, strict=True):
+            product = product * x**power
+        sums[exponents] = np.array(int(product.sum()), dtype=object)
+    scale = simplex_total(variables) / epsilon
+    noisy = {
+        name: np.array([float(part)]) + noise(rng, scale, 1)
+        for name, part in part_integers(variables, sums).items()
+    }
+    return noisy, {name: laplace_moments(2 * scale**2) for name in part_names(variables)}
+
+
+def mean_form(block: str = "square", levels: int = LEVELS) -> tuple[list[Variable], Moments]:
+    """The mean of a value of [0, 1], rows without weights."""
+    variables = [Variable(block=block, levels=levels if block == "square" else 1)]
+    made = Moments(
+        names=part_names(variables), typical=typical_parts(variables),
+        of=coefficients(variables, {(1,): 1.0}, {(0,): 1.0}), score=block == "line",
+    )  # fmt: skip
+    return variables, made
+
+
+def weighted_form(block: str = "square", largest: float = 4.0) -> tuple[list[Variable], Moments]:
+    """The same with survey weights."""
+    variables = [
+        Variable(block="weight", levels=LEVELS),
+        Variable(block=block, levels=LEVELS if block == "square" else 1),
+    ]
+    made = Moments(
+        names=part_names(variables), typical=typical_parts(variables),
+        of=coefficients(variables, {(1,): 1.0}, {(0,): 1.0}, weight=largest),
+    )  # fmt: skip
+    return variables, made
+
+
+Draw = Callable[[np.random.Generator, int], Floats]
+
+
+def uniform(rng: np.random.Generator, n: int) -> Floats:
+    return rng.random(n)
+
+
+def beta(rng: np.random.Generator, n: int) -> Floats:
+    return rng.beta(2, 5, n)
+
+
+def skew(rng: np.random.Generator, n: int) -> Floats:
+    return np.minimum(rng.lognormal(-4.0, 1.2, n), 1.0)
+
+
+def flags(share: float) -> Draw:
+    return lambda rng, n: (rng.random(n) < share).astype(np.float64)
+
+
+def mean_line(draw: Draw, n: int, block: str = "square") -> Callable[[np.random.Generator, int], Found]:
+    """Means of independent draws; the truth is the mean of the law."""
+
+    def run(rng: np.random.Generator, runs: int) -> Found:
+        truth = float(draw(np.random.default_rng(12345), 4_000_000).mean())
+        variables, form = mean_form(block)
+        ordinary, tables = np.zeros(runs), []
+        for i in range(runs):
+            x = draw(rng, n)
+            ordinary[i] = Z * x.std(ddof=1) / math.sqrt(n)
+            tables.append(released(rng, variables, [x]))
+        return compared(form, tables, truth, ordinary)
+
+    return run
+
+
+def compared(form: Moments, tables: Sequence[Any], truth: float, ordinary: Floats) -> Found:
+    """All runs at once: whether each interval holds the truth, and its width beside the ordinary one."""
+    noisy = {name: np.concatenate([parts[name] for parts, _ in tables]) for name in form.names}
+    got = form.population(noisy, tables[0][1], 0.95)
+    covered = ((got.low <= truth) & (truth <= got.high)).astype(np.float64)
+    return Found(covered=covered, width=(got.high - got.low) / (2 * ordinary))
+
+
+def weights(rng: np.random.Generator, x: Floats, informative: bool) -> Floats:
+    """Lognormal with mean 0 and variance 1/2 of the logarithm, in [1/4, 4]; informative ones grow with the value."""
+    shift = 0.5 * (x - 0.3) if informative else 0.0
+    return np.clip(np.exp(rng.normal(0.0, math.sqrt(0.5), x.size) + shift), 0.25, 4.0)
+
+
+def weighted_line(
+    draw: Draw, n: int, block: str = "square", informative: bool = True
+) -> Callable[[np.random.Generator, int], Found]:
+    """Weighted means, the truth E[w x] / E[w]; the ordinary interval is the linearised one with the same weights."""
+
+    def run(rng: np.random.Generator, runs: int) -> Found:
+        big = np.random.default_rng(54321)
+        x = draw(big, 4_000_000)
+        w = weights(big, x, informative)
+        truth = float((w * x).sum() / w.sum())
+        variables, form = weighted_form(block)
+        ordinary, tables = np.zeros(runs), []
+        for i in range(runs):
+            x = draw(rng, n)
+            w = weights(rng, x, informative)
+            r = (w * x).sum() / w.sum()
+            ordinary[i] = Z * math.sqrt(float((w**2 * (x - r) ** 2).sum())) / w.sum()
+            tables.append(released(rng, variables, [w / 4.0, x]))
+        return compared(form, tables, truth, ordinary)
+
+    return run
+
+
+def cluster_line(strata: int, psus: int, people: int) -> Callable[[np.random.Generator, int], Found]:
+    """Strata x PSUs x people with effects of both, weights in [1/4, 4]; the truth is that of the law of a PSU."""
+
+    def draw(rng: np.random.Generator, clusters: int) -> tuple[Floats, Floats, Floats]:
+        place = np.repeat(np.arange(strata), clusters)
+        centre = 0.3 + 0.02 * np.linspace(-1, 1, strata)[place] + rng.normal(0, 0.06, place.size)
+        x = np.clip(centre[:, None] + rng.normal(0, 0.15, (place.size, people)), 0, 1)
+        w = np.clip(np.exp(rng.normal(0, math.sqrt(0.5), x.shape)), 0.25, 4.0)
+        return place, x, w
+
+    def run(rng: np.random.Generator, runs: int) -> Found:
+        _, x, w = draw(np.random.default_rng(777), 400_000 // people)
+        truth = float((w * x).sum() / w.sum())
+        scale = LEVELS * LEVELS / EPSILON
+        form = Clusters(
+            names=("above", "below"), typical=(1.0, 1.0), f=(1.0, 0.0), g=(1.0, 1.0),
+            strata=tuple(np.repeat(np.arange(strata), psus).tolist()),
+        )  # fmt: skip
+        covered, width = np.zeros(runs), np.zeros(runs)
+        for i in range(runs):
+            _, x, w = draw(rng, psus)
+            k, u = np.rint(w / 4.0 * LEVELS), np.rint(x * LEVELS)
+            parts = {"above": (k * u).sum(axis=1), "below": (k * (LEVELS - u)).sum(axis=1)}
+            plain = form.population(parts, {}, 0.95)
+            noisy = {name: p + noise(rng, scale, p.shape) for name, p in parts.items()}
+            got = form.population(noisy, {}, 0.95)
+            covered[i] = got.low <= truth <= got.high
+            width[i] = (got.high - got.low) / (plain.high - plain.low)
+        return Found(covered=covered, width=width)
+
+    return run
+
+
+def quantile_line(draw: Draw, n: int, share: float, bins: int) -> Callable[[np.random.Generator, int], Found]:
+    """A quantile by cumulative counts; the ordinary interval has the order statistics at q n +- z sqrt(n q (1 - q))."""
+
+    def run(rng: np.random.Generator, runs: int) -> Found:
+        truth = float(np.quantile(draw(np.random.default_rng(4321), 4_000_000), share))
+        mechanism = cumulative(bins=bins, l1=1, l2_squared=1, epsilon=EPSILON)
+        edges = np.linspace(0.0, 1.0, bins + 1)
+        ordinary, counts = np.zeros(runs), np.zeros((runs, bins), dtype=np.int64)
+        reach = Z * math.sqrt(n * share * (1 - share))
+        for i in range(runs):
+            x = np.sort(draw(rng, n))
+            counts[i] = np.histogram(x, edges)[0]
+            first, last = max(math.floor(n * share - reach), 0), min(math.ceil(n * share + reach), n - 1)
+            ordinary[i] = x[last] - x[first]
+        held = mechanism.release(counts, source=SeededSource(seed=int(rng.integers(1 << 62))))
+        got = quantiles(held, shares=[share], edges=edges, confidence=0.95, drawn=True)
+        low, high = got.low[:, 0], got.high[:, 0]
+        return Found(
+            covered=((low <= truth) & (truth <= high)).astype(np.float64), width=(high - low) / ordinary
+        )
+
+    return run
+
+
+LINES = [
+    Line(name="median, beta(2, 5), n = 500", run=quantile_line(beta, 500, 0.5, 256), cover=0.95, width=1.4),
+    Line(name="median, uniform, n = 500", run=quantile_line(uniform, 500, 0.5, 256), cover=0.95, width=1.4),
+    Line(name="quartile, beta(2, 5), n = 2,000", run=quantile_line(beta, 2000, 0.25, 512), cover=0.95, width=1.4),
+    Line(name="median, beta(2, 5), n = 20,000", run=quantile_line(beta, 20_000, 0.5, 2048), cover=0.95, width=1.4),
+    Line(name="mean, uniform, n = 500", run=mean_line(uniform, 500), cover=0.94),
+    Line(name="mean, uniform, n = 2,500", run=mean_line(uniform, 2500), cover=0.94, width=1.05),
+    Line(name="mean, beta(2, 5), n = 2,500", run=mean_line(beta, 2500), cover=0.94, width=1.05),
+    Line(name="mean, very skew, n = 2,500", run=mean_line(skew, 2500), cover=0.94),
+    Line(name="proportion 12%, n = 100", run=mean_line(flags(0.12), 100, "line"), cover=0.94),
+    Line(name="proportion 12%, n = 2,500", run=mean_line(flags(0.12), 2500, "line"), cover=0.94, width=1.05),
+    Line(name="proportion 53%, n = 500", run=mean_line(flags(0.53), 500, "line"), cover=0.94, width=1.05),
+    Line(name="weighted mean, beta(2, 5), n = 500", run=weighted_line(beta, 500), cover=0.94),
+    Line(name="weighted mean, beta(2, 5), n = 2,000", run=weighted_line(beta, 2000), cover=0.94, width=1.15),
+    Line(name="weighted mean, beta(2, 5), n = 20,000", run=weighted_line(beta, 20_000), cover=0.94, width=1.03),
+    Line(
+        name="weighted share 12%, n = 2,000", run=weighted_line(flags(0.12), 2000, "line"), cover=0.94, width=1.15
+    ),
+    Line(
+        name="weighted share 53%, n = 2,000", run=weighted_line(flags(0.53), 2000, "line"), cover=0.94, width=1.15
+    ),
+    Line(name="weighted mean, very skew, n = 2,000", run=weighted_line(skew, 2000), cover=0.94),
+    Line(name="clusters, 10 strata x 4 PSU x 50 people", run=cluster_line(10, 4, 50), cover=0.935),
+    Line(name="clusters, 10 strata x 4 PSU x 500 people", run=cluster_line(10, 4, 500), cover=0.935),
+    Line(name="clusters, 25 strata x 2 PSU x 80 people", run=cluster_line(25, 2, 80), cover=0.935),
+]  # fmt: skip
