@@ -19,6 +19,7 @@ import numpy as np
 from tacit.accounting.events import Event, SimpleEvent, flatten
 from tacit.curator.intervals import Estimate, estimate, last_inside, margin_of, noise_by_part
 from tacit.curator.prices import CONFIDENCE, Price
+from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.balls import ball, lower
 from tacit.exact.rounding import down, up

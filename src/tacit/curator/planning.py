@@ -411,7 +411,9 @@ class Planned:
     @property
     def sampled(self) -> tuple[str, ...]:
         """What is declared of the sample, where intervals are for the population; nothing where for the noise alone."""
-        told: tuple[str, ...] = self.question.details.get("sample", ()) or tuple(self.question.statistic.declares)
+        told: tuple[str, ...] = self.question.details.get("sample", ()) or tuple(
+            self.question.statistic.declares
+        )
         return told or ((DECLARED,) if self.ask.sampling else ())
 
 
