@@ -14,7 +14,7 @@ from tacit.mechanisms.quantiles import quantiles
 from tacit.noise import SeededSource
 from tacit.statistics.population import (
     Clusters,
-    Moments,
+    RatioOfSums,
     Variable,
     coefficients,
     laplace_moments,
@@ -52,23 +52,23 @@ def released(
     return noisy, {name: laplace_moments(2 * scale**2) for name in part_names(variables)}
 
 
-def mean_form(block: str = "square", levels: int = LEVELS) -> tuple[list[Variable], Moments]:
+def mean_form(block: str = "square", levels: int = LEVELS) -> tuple[list[Variable], RatioOfSums]:
     """The mean of a value of [0, 1], rows without weights."""
     variables = [Variable(block=block, levels=levels if block == "square" else 1)]
-    made = Moments(
+    made = RatioOfSums(
         names=part_names(variables), typical=typical_parts(variables),
         of=coefficients(variables, {(1,): 1.0}, {(0,): 1.0}), score=block == "line",
     )  # fmt: skip
     return variables, made
 
 
-def weighted_form(block: str = "square", largest: float = 4.0) -> tuple[list[Variable], Moments]:
+def weighted_form(block: str = "square", largest: float = 4.0) -> tuple[list[Variable], RatioOfSums]:
     """The same with survey weights."""
     variables = [
         Variable(block="weight", levels=LEVELS),
         Variable(block=block, levels=LEVELS if block == "square" else 1),
     ]
-    made = Moments(
+    made = RatioOfSums(
         names=part_names(variables), typical=typical_parts(variables),
         of=coefficients(variables, {(1,): 1.0}, {(0,): 1.0}, weight=largest),
     )  # fmt: skip
@@ -110,7 +110,7 @@ def mean_line(draw: Draw, n: int, block: str = "square") -> Callable[[np.random.
     return run
 
 
-def compared(form: Moments, tables: Sequence[Any], truth: float, ordinary: Floats) -> Found:
+def compared(form: RatioOfSums, tables: Sequence[Any], truth: float, ordinary: Floats) -> Found:
     """All runs at once: whether each interval holds the truth, and its width beside the ordinary one."""
     noisy = {name: np.concatenate([parts[name] for parts, _ in tables]) for name in form.names}
     got = form.population(noisy, tables[0][1], 0.95)
@@ -127,7 +127,7 @@ def weights(rng: np.random.Generator, x: Floats, informative: bool) -> Floats:
 def weighted_line(
     draw: Draw, n: int, block: str = "square", informative: bool = True
 ) -> Callable[[np.random.Generator, int], Found]:
-    """Weighted means, the truth E[w x] / E[w]; the ordinary interval is the linearised one with the same weights."""
+    """WeightedStatistic means, the truth E[w x] / E[w]; the ordinary interval is the linearised one with the same weights."""
 
     def run(rng: np.random.Generator, runs: int) -> Found:
         big = np.random.default_rng(54321)

@@ -24,7 +24,7 @@ from tacit.statistics import (
     Variance,
 )
 from tacit.statistics.hierarchy import Hierarchy
-from tacit.statistics.weighted import Weighted
+from tacit.statistics.weighted import WeightedStatistic
 
 Row = dict[str, Any]
 
@@ -131,7 +131,7 @@ FACES = {
 }  # fmt: skip
 
 
-def weighted_part(statistic: Weighted, schema: Any, row: Row, name: str) -> int:
+def weighted_part(statistic: WeightedStatistic, schema: Any, row: Row, name: str) -> int:
     """What a row adds to a part, from its name: one polynomial a variable, a weight of first degree without a word."""
     columns = [getattr(statistic, n) for n in ("column", "numerator", "denominator") if hasattr(statistic, n)]
     places = []
@@ -176,7 +176,7 @@ def parts(question: Any, rows: list[Row], person: str | None = None) -> dict[str
 
     people: dict[Any, set[Any]] = {}
     for row in kept:
-        if isinstance(statistic, Weighted):
+        if isinstance(statistic, WeightedStatistic):
             cell = tuple(key(a, schema, row) for a in question.parts[0].axes)
             if None not in cell:
                 for part in question.parts:

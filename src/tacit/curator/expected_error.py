@@ -24,7 +24,7 @@ from tacit.risk import decompose
 from tacit.risk.releases import release_price
 from tacit.statistics.base import Question, base_unit, row_limit
 from tacit.statistics.forms import Average, Form, Linear, Quotient, Root, Share, Spread
-from tacit.statistics.population import Drawn, Moments
+from tacit.statistics.population import PopulationForm, RatioOfSums
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,9 +84,9 @@ def expected(
     found = _expected(question, assignment, confidence=confidence, rows=rows)
     found = _with_floor(found, question, assignment, rows)
     form = question.form
-    if isinstance(form, Moments) and (form.total or not math.isfinite(form.most - form.least)):
+    if isinstance(form, RatioOfSums) and (form.total or not math.isfinite(form.most - form.least)):
         return found
-    if not sampling or rows is None or not isinstance(form, Share | Average | Moments):
+    if not sampling or rows is None or not isinstance(form, Share | Average | RatioOfSums):
         return found
     worst = form.width / 2 / math.sqrt(rows)
     parts = decompose(privacy=found.within or 0.0, sampling=normal_quantile(float(confidence)) * worst)
@@ -192,7 +192,7 @@ def _expected(
     if rows is None:
         said = "depends on the number of rows of a cell: give rows= for a guess"
         return Expected(mean=None, within=None, confidence=level, about=said)
-    if isinstance(question.form, Drawn):
+    if isinstance(question.form, PopulationForm):
         form = question.form.noise_only()
         if form is None:
             said = "depends on how much primary sampling units differ"
@@ -254,7 +254,7 @@ def _typical(question: Question, form: Form, rows: int) -> dict[str, Any]:
     """Parts of one cell with so many rows, values in the middle; no data in it."""
     spacing = {p.name: p.spacing for p in question.parts}
     match form:
-        case Drawn():
+        case PopulationForm():
             return form.typical_of(rows)
         case Root():
             return _typical(question, form.of, rows)

@@ -20,7 +20,7 @@ from tacit.mechanisms import RoundedGaussian
 from tacit.mechanisms.spreads import CellNoise, PartNoise, Pivot
 from tacit.statistics.base import Question
 from tacit.statistics.forms import Average, Form, Linear, Quotient, Root, Share, Spread, reals
-from tacit.statistics.population import Drawn, NoiseMoments, laplace_moments
+from tacit.statistics.population import NoiseMoments, PopulationForm, laplace_moments
 
 # The ends of confidence sets, many cells at once: what exact intervals of ratios need.
 #
@@ -152,7 +152,7 @@ def _counts(
 def _of(
     form: Form, by_part: Mapping[str, PartNoise], noisy: Mapping[str, Any], level: Fraction, coordinates: int
 ) -> Estimate:
-    if isinstance(form, Drawn):
+    if isinstance(form, PopulationForm):
         found = form.population(noisy, {n: noise_moments(m) for n, m in by_part.items()}, float(level))
         return Estimate(value=found.value, low=found.low, high=found.high, reach=found.reach)
     value = form.value(noisy)

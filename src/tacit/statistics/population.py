@@ -60,7 +60,7 @@ class PopulationEstimate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drawn(Form):
+class PopulationForm(Form):
     """A form whose parts tell the sampling error, too."""
 
     names: tuple[str, ...]
@@ -75,7 +75,7 @@ class Drawn(Form):
         """The estimate."""
         return self.population(parts, {}, 0.5).value
 
-    def noise_only(self) -> Drawn | None:
+    def noise_only(self) -> PopulationForm | None:
         """The same for the noise alone; None where the two are not told apart."""
         return None
 
@@ -92,7 +92,7 @@ class Drawn(Form):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Coefficients:
+class SumCoefficients:
     """sum f, sum g, sum f^2, sum f g and sum g^2 as linear functions of the parts, in steps."""
 
     f: tuple[float, ...]
@@ -103,13 +103,13 @@ class Coefficients:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moments(Drawn):
+class RatioOfSums(PopulationForm):
     """low + width R for R = sum f / sum g, or sum f itself (`total`); R lies in [least, most].
 
     `score`: each f is 0 or g, so that the variance at R is R (1 - R) sum g^2 (Wilson's interval where g is 1).
     """
 
-    of: Coefficients
+    of: SumCoefficients
     low: float = 0.0
     width: float = 1.0
     least: float = 0.0
@@ -117,7 +117,7 @@ class Moments(Drawn):
     total: bool = False
     score: bool = False
 
-    def noise_only(self) -> Moments:
+    def noise_only(self) -> RatioOfSums:
         """Without the sampling error."""
         none = (0.0,) * len(self.names)
         return replace(self, of=replace(self.of, ff=none, fg=none, gg=none))
@@ -160,7 +160,7 @@ def _blank(least: float, most: float) -> float:
 class _Estimator:
     """eta, its variance and its noise at every cell of a form of moments."""
 
-    def __init__(self, form: Moments, p: Floats, variance: Floats, fourth: Floats) -> None:
+    def __init__(self, form: RatioOfSums, p: Floats, variance: Floats, fourth: Floats) -> None:
         self.form, self.p, self.variance, self.fourth = form, p, variance, fourth
         c = form.of
         self.c = {n: np.array(getattr(c, n)) for n in ("f", "g", "ff", "fg", "gg")}
@@ -248,7 +248,7 @@ BLOCKS: dict[str, tuple[tuple[int, ...], ...]] = {
     "line": ((1, -1), (0, 1)),
     "size": ((0, 1),),
 }
-"""Coefficients of 1, x, x^2 of each polynomial: 2x(1-x), x^2; (1-x)^2, 2x(1-x), x^2; 1-x, x; x."""
+"""SumCoefficients of 1, x, x^2 of each polynomial: 2x(1-x), x^2; (1-x)^2, 2x(1-x), x^2; 1-x, x; x."""
 MEMBERS: dict[str, tuple[str, ...]] = {
     "weight": ("light", "heavy"), "square": ("low", "middle", "high"), "line": ("below", "above"), "size": ("",),
 }  # fmt: skip
@@ -337,7 +337,7 @@ def coefficients(
     *,
     weight: float | None = None,
     variance: bool = True,
-) -> Coefficients:
+) -> SumCoefficients:
     """The linear functions for f and g, weighted where the first variable is a weight of this largest value.
 
     Without `variance` their squares are nothing: parts of first degree tell of no sampling error.
@@ -360,8 +360,8 @@ def coefficients(
 
     if not variance:
         none = (0.0,) * len(part_names(variables))
-        return Coefficients(f=of(f, 1), g=of(g, 1), ff=none, fg=none, gg=none)
-    return Coefficients(
+        return SumCoefficients(f=of(f, 1), g=of(g, 1), ff=none, fg=none, gg=none)
+    return SumCoefficients(
         f=of(f, 1), g=of(g, 1), ff=of(times(f, f), 2), fg=of(times(f, g), 2), gg=of(times(g, g), 2)
     )  # fmt: skip
 
@@ -370,7 +370,7 @@ def coefficients(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Clusters(Drawn):
+class Clusters(PopulationForm):
     """The same from totals of each primary sampling unit (PSU), drawn within strata.
 
     The last axis of every part is that of the PSUs. v = sum over strata of m / (m - 1) sum (d - mean d)^2 with
@@ -438,13 +438,13 @@ class Clusters(Drawn):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standardised(Drawn):
+class Standardised(PopulationForm):
     """sum over the keys of the last axis of a public weight times the estimate there; `total`: weights are people.
 
     The estimates of different keys have independent errors: variances add, each by the delta method.
     """
 
-    of: Moments
+    of: RatioOfSums
     weights: tuple[float, ...]
 
     def noise_only(self) -> Standardised:

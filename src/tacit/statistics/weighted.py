@@ -44,8 +44,8 @@ from tacit.statistics.population import (
     INDEPENDENT,
     Affine,
     Clusters,
-    Coefficients,
-    Moments,
+    RatioOfSums,
+    SumCoefficients,
     Variable,
     coefficients,
     part_integers,
@@ -72,17 +72,17 @@ Strata = str | tuple[tuple[str, tuple[Any, ...]], ...] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Design:
+class SurveyDesign:
     """How a sample was drawn: its primary sampling units, and the strata within which they were."""
 
     psu: str = ""
     strata: Strata = None
 
 
-def design_of(given: Mapping[str, Any] | None) -> Design:
+def design_of(given: Mapping[str, Any] | None) -> SurveyDesign:
     """`design={"strata": "region", "psu": "village"}`; strata may list the units: `{"north": ["a", "b"], ...}`."""
     if given is None:
-        return Design()
+        return SurveyDesign()
     if not isinstance(given, Mapping):
         raise InvalidParameter(
             parameter="design", value=type(given).__name__, must="be a table", hint='{"psu": "village"}'
@@ -101,7 +101,7 @@ def design_of(given: Mapping[str, Any] | None) -> Design:
         psu = text("psu", psu, empty=False)
     if isinstance(strata, Mapping):
         strata = tuple((str(s), units) for s, units in strata.items())
-    return Design(psu=psu, strata=_strata(strata))
+    return SurveyDesign(psu=psu, strata=_strata(strata))
 
 
 def _listed(units: Any) -> tuple[Any, ...]:
@@ -142,7 +142,7 @@ def _check_weights(kind: Any) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Weighted(Statistic):
+class WeightedStatistic(Statistic):
     """What weighted statistics share: the weight, the design, and sums of products."""
 
     survey_weight: str = ""
@@ -312,7 +312,7 @@ class Weighted(Statistic):
         first = (scale,) if yes else (scale, 0.0)
         squares = (scale,) if yes else (scale, -scale)
         rows, none = (*(0.0 for _ in names), 1.0), 0.0
-        of = Coefficients(f=(*first, none), g=rows, ff=(*squares, none), fg=(*first, none), gg=rows)
+        of = SumCoefficients(f=(*first, none), g=rows, ff=(*squares, none), fg=(*first, none), gg=rows)
         middle = (0.5 * total, 1.0) if yes else (0.5 * total, 0.25 * total, 1.0)
         return Question(
             statistic=self, schema=schema, unit=unit, axes=frame.axes,
@@ -323,7 +323,7 @@ class Weighted(Statistic):
             ),
             sensitivity=moved,
             sensitivities={**dict.fromkeys(names, moved), "rows": moved.times(0)},
-            form=Moments(names=(*names, "rows"), typical=middle, of=of, score=yes, **self.scaled(schema)),
+            form=RatioOfSums(names=(*names, "rows"), typical=middle, of=of, score=yes, **self.scaled(schema)),
             details=self._details(True) | {"variables": tuple(variables), "public_rows": True},
         )  # fmt: skip
 
@@ -346,7 +346,9 @@ class Weighted(Statistic):
             below, above = part_names(variables)
             return Share(low=scaled["low"], width=scaled["width"], above=above, below=below)
         score = drawn and weight is None and self.test is not None
-        return Moments(of=coefficients(variables, f, g, weight=weight, variance=drawn), score=score, **about)
+        return RatioOfSums(
+            of=coefficients(variables, f, g, weight=weight, variance=drawn), score=score, **about
+        )
 
     # --- designs -----------------------------------------------------------------------------------------------
     def _design(self, schema: Schema, frame: Frame) -> tuple[tuple[Axis, ...], tuple[int, ...]]:
@@ -464,7 +466,7 @@ def _ends(column: Measured) -> tuple[float, float]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WeightedMean(Weighted):
+class WeightedMean(WeightedStatistic):
     """sum w x / sum w over the rows that have both, in each cell.
 
     A unit of m rows: add-or-remove m wh in L1, L2 and Linf; replace-one 2 m wh, sqrt(2) m wh, m wh.
@@ -488,7 +490,7 @@ class WeightedMean(Weighted):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WeightedProportion(Weighted):
+class WeightedProportion(WeightedStatistic):
     """The weighted share of rows for which a test is true, among those for which it is true or false."""
 
     kind: ClassVar[str] = "weighted_proportion"
@@ -512,7 +514,7 @@ class WeightedProportion(Weighted):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WeightedTotal(Weighted):
+class WeightedTotal(WeightedStatistic):
     """sum w x: how much there is in the population.
 
     The variance is that of a sample of random size, sum (w x)^2, which is at least that of one of fixed size.
@@ -534,7 +536,7 @@ class WeightedTotal(Weighted):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WeightedCount(Weighted):
+class WeightedCount(WeightedStatistic):
     """sum w: how many there are in the population."""
 
     kind: ClassVar[str] = "weighted_count"
@@ -550,7 +552,7 @@ class WeightedCount(Weighted):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WeightedRatio(Weighted):
+class WeightedRatio(WeightedStatistic):
     """sum w y / sum w x over the rows that have all three."""
 
     kind: ClassVar[str] = "weighted_ratio"
@@ -559,7 +561,7 @@ class WeightedRatio(Weighted):
     denominator: str
 
     def __post_init__(self) -> None:
-        Weighted.__post_init__(self)
+        WeightedStatistic.__post_init__(self)
         if self.numerator == self.denominator:
             raise InvalidParameter(parameter="denominator", value=self.denominator, must="be another column")
 
