@@ -127,7 +127,7 @@ def weights(rng: np.random.Generator, x: Floats, informative: bool) -> Floats:
 def weighted_line(
     draw: Draw, n: int, block: str = "square", informative: bool = True
 ) -> Callable[[np.random.Generator, int], Found]:
-    """WeightedStatistic means, the truth E[w x] / E[w]; the ordinary interval is the linearised one with the same weights."""
+    """Weighted means, the truth E[w x] / E[w]; the ordinary interval is the linearised one with the same weights."""
 
     def run(rng: np.random.Generator, runs: int) -> Found:
         big = np.random.default_rng(54321)

@@ -431,7 +431,7 @@ def _sum_of(
     return integer_map(cells.values[CountRows(where=where, present=(column, *others))], lowest, steps)
 
 
-# RatioOfSums for least squares: sums over rows of products of scaled columns, from which coefficients follow.
+# Moments for least squares: sums over rows of products of scaled columns, from which coefficients follow.
 #
 # A measured column is scaled by its declared bounds to [-1, 1] and rounded to 2^-10. With z_0 = 1, the columns z_1,
 # ..., z_d and the outcome z_{d+1}, a row adds z_i z_j for i <= j: d + 2 numbers and the products of two of them. In
