@@ -169,6 +169,7 @@ NO_NOISE = {
     "QuantileSelection": "chooses bins by ranks, three times",
     "RankSelection": "chooses bins by ranks; its law in tests/mechanisms/test_rank_selection.py",
     "ObjectivePerturbation": "the minimiser's law, integrated in tests/mechanisms/test_objective.py",
+    "PureObjectivePerturbation": "the minimiser's law, integrated in tests/mechanisms/test_pure_objective.py",
     "OptimalCount": "a remap of a truncated geometric count; its matrix is its law",
     "OptimalFinite": "a matrix of probabilities is its law",
     "RingChance": "no noise, the chance that a ring of masks fails",

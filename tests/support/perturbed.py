@@ -32,10 +32,10 @@ def huber(z: np.ndarray, target: float) -> tuple[np.ndarray, np.ndarray]:
     return np.clip(r, -1, 1), (np.abs(r) <= 1).astype(float)
 
 
-def density(
-    rows: Rows, ridge: float, std: float, points: np.ndarray, loss: Callable[..., object] = logistic
-) -> np.ndarray:
-    """At points (count, dimension); the last entry of a row is its target."""
+def _derivatives(
+    rows: Rows, ridge: float, points: np.ndarray, loss: Callable[..., object]
+) -> tuple[np.ndarray, np.ndarray]:
+    """|b| and the determinant of the second derivatives at points (count, dimension)."""
     count, dimension = points.shape
     gradient = ridge * points
     second = np.repeat(ridge * np.eye(dimension)[None], count, axis=0)
@@ -44,8 +44,40 @@ def density(
         slope, bend = loss(points @ x, target)
         gradient = gradient + times * slope[:, None] * x
         second = second + times * bend[:, None, None] * np.outer(x, x)
-    norm = (gradient**2).sum(axis=1) / (2 * std**2)
-    return np.exp(-norm) / (2 * math.pi * std**2) ** (dimension / 2) * np.abs(np.linalg.det(second))
+    volume = second[:, 0, 0] if dimension == 1 else np.abs(np.linalg.det(second))
+    return np.sqrt((gradient**2).sum(axis=1)), volume
+
+
+def density(
+    rows: Rows, ridge: float, std: float, points: np.ndarray, loss: Callable[..., object] = logistic
+) -> np.ndarray:
+    """With a Gaussian term, at points (count, dimension); the last entry of a row is its target."""
+    length, volume = _derivatives(rows, ridge, points, loss)
+    return np.exp(-((length / std) ** 2) / 2) / (2 * math.pi * std**2) ** (points.shape[1] / 2) * volume
+
+
+def log_density(
+    rows: Rows, ridge: float, scale: float, points: np.ndarray, loss: Callable[..., object] = logistic
+) -> np.ndarray:
+    """With a term of density e^(-|b| / scale) / (its integral), in one or two dimensions: the logarithm."""
+    length, volume = _derivatives(rows, ridge, points, loss)
+    whole = 2 * scale if points.shape[1] == 1 else 2 * math.pi * scale**2
+    return -length / scale - math.log(whole) + np.log(volume)
+
+
+def largest_losses(
+    rows: Rows, other: Rows, *, ridge: float, scale: float, dimension: int = 1, count: int = 0,
+    loss: Callable[..., object] = logistic,
+) -> tuple[float, float, float]:  # fmt: skip
+    """The largest |ln of the ratio of densities| on a wide grid, both ways, and the mass of the first law."""
+    total = max((sum(np.linalg.norm(r[:dimension]) * n for r, n in part) for part in (rows, other)), default=0)
+    far = ((40 if dimension == 1 else 16) * scale + total) / ridge
+    grid = np.linspace(-far, far, count or (40_001 if dimension == 1 else 301))
+    axes = np.meshgrid(*[grid] * dimension, indexing="ij")
+    points = np.stack(axes, axis=-1).reshape(-1, dimension)
+    p, q = (log_density(r, ridge, scale, points, loss) for r in (rows, other))
+    mass = float(np.exp(p).sum() * (grid[1] - grid[0]) ** dimension)
+    return float((p - q).max()), float((q - p).max()), mass
 
 
 def axis(

@@ -99,6 +99,7 @@ ROOMS = {
     "mechanisms.laplace": "Laplace Staircase",
     "mechanisms.objective": "ObjectivePerturbation",
     "mechanisms.partition": "GaussianSelection OptimalSelection",
+    "mechanisms.pure_objective": "PureObjectivePerturbation",
     "mechanisms.rank_selection": "RankSelection",
     "mechanisms.ranges": "RangeAnswers RangeTree",
     "mechanisms.selection": "Exponential PermuteAndFlip",

@@ -18,6 +18,7 @@ from tacit.mechanisms import (
     partition,
     polytope,
     propose_test_release,
+    pure_objective,
     quantiles,
     ranges,
     rank_selection,
@@ -47,6 +48,7 @@ from tacit.mechanisms.own_statistics import *
 from tacit.mechanisms.partition import *
 from tacit.mechanisms.polytope import *
 from tacit.mechanisms.propose_test_release import *
+from tacit.mechanisms.pure_objective import *
 from tacit.mechanisms.quantiles import *
 from tacit.mechanisms.ranges import *
 from tacit.mechanisms.rank_selection import *
@@ -78,6 +80,7 @@ __all__ = sorted(
         *partition.__all__,
         *polytope.__all__,
         *propose_test_release.__all__,
+        *pure_objective.__all__,
         *quantiles.__all__,
         *ranges.__all__,
         *rank_selection.__all__,

@@ -10,6 +10,7 @@ noise makes what is computed as private as that (theorem `objective-exactness`).
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -25,6 +26,7 @@ from tacit.exact.rounding import Exact, down, up
 from tacit.guarantees import GaussianDP, Profile, gaussian_budget
 from tacit.mechanisms.base import Mechanism, Released, epsilon_parameter, on_grid, shown
 from tacit.mechanisms.gaussian import RoundedGaussian, delta_parameter
+from tacit.mechanisms.knorm import KNorm
 from tacit.mechanisms.sensitivity import L2
 from tacit.noise.source import Source, default_source
 from tacit.pld import GaussianPair, ObjectivePair, Product
@@ -40,12 +42,104 @@ SHRINKS = (0, *(2**k for k in range(9)), 398)
 TOLERANCE = 2.0**-17
 """The certified gradient where that of one row is at most 1: double precision reaches it for some million rows."""
 
+CLAIM = "for tables on which the minimum is certified to the tolerance; elsewhere noise around 0 is released"
+"""What a certificate says beside the guarantee: theorem `objective-exactness`."""
+
 Minimise = Callable[[Floats, float], "tuple[Floats, float]"]
 """(b, spacing) -> a minimiser on the grid of this spacing, and a proved upper bound on its gradient's length."""
 
 
+class PerturbedMinimiser(Mechanism):
+    """What perturbed objectives share: the grids of the term and of the minimiser, the check, the release.
+
+    `gradient` bounds the length of one row's gradient, `second` its second derivative in any direction (for logistic
+    loss radius^2), `rows` is how many rows are added or taken away between neighbours.
+    """
+
+    __slots__ = ()
+
+    dimension: int
+    gradient: float
+    second: float
+    ridge: float
+    rows: int
+    loss: str
+    tolerance: float
+
+    def _check(self, *positives: str) -> None:
+        settle(self, dimension=whole("dimension", self.dimension), rows=whole("rows", self.rows))
+        for name in ("gradient", "second", "ridge", "tolerance", *positives):
+            settle(self, **{name: positive(name, getattr(self, name))})
+        known_loss(self.loss)
+        if not 2.0**-40 <= self.tolerance <= max(1.0, self.gradient):
+            raise InvalidParameter(
+                parameter="tolerance", value=self.tolerance, must="lie between 2^-40 and 1, or the gradient of a row",
+                hint="a smaller gradient cannot be certified in double precision",
+            )  # fmt: skip
+
+    @property
+    @abstractmethod
+    def term(self) -> RoundedGaussian | KNorm:
+        """The law of the random linear term."""
+
+    @property
+    @abstractmethod
+    def output(self) -> RoundedGaussian | KNorm:
+        """The noise on the minimiser."""
+
+    @property
+    def curvature(self) -> float:
+        """second / ridge, rounded up."""
+        return up(Fraction(self.second) / Fraction(self.ridge))
+
+    @property
+    def term_spacing(self) -> Fraction:
+        """The grid of b: its rounding moves the gradient by at most tolerance / 8."""
+        return _power(self.tolerance / (4 * math.sqrt(self.dimension)))
+
+    @property
+    def spacing(self) -> Fraction:
+        """The grid of the minimiser: rounding to it moves the gradient by n second tolerance / (2^26 ridge) or so."""
+        return _power(float(self.reach) / (2.0**26 * math.sqrt(self.dimension)))
+
+    @property
+    def reach(self) -> Fraction:
+        """How far two certified minimisers of one ideal minimiser may be apart: 2 (tolerance + rounding) / ridge."""
+        # Half a step in each of d coordinates: sqrt(d)/2 steps, the root rounded up.
+        half = self.term_spacing / 2 * (math.isqrt(self.dimension - 1) + 1)
+        return 2 * (Fraction(self.tolerance) + half) / Fraction(self.ridge)
+
+    def release(self, minimise: Minimise, *, source: Source | None = None) -> Released:
+        """Draws b, minimises, and adds the covering noise; where no certificate was reached, noise around 0.
+
+        `minimise` must be free of randomness of its own. What it raises must be nothing that a row decides.
+        """
+        source = source if source is not None else default_source()
+        drawn = self.term.release(np.zeros(self.dimension, dtype=np.int64), source=source).to_floats()
+        found, length = minimise(drawn, float(self.spacing))
+        good = (
+            found.shape == (self.dimension,) and length <= self.tolerance and bool(np.isfinite(found).all())
+        )
+        true = on_grid(found if good else np.zeros(self.dimension), spacing=self.spacing)
+        return self.output.release(true, source=source)
+
+    def _described(self) -> dict[str, Any]:
+        return {
+            "gradient": shown(Fraction(self.gradient)),
+            "ridge": shown(Fraction(self.ridge)),
+            "second_derivative": shown(Fraction(self.second)),
+            "rows": self.rows,
+            "loss": self.loss,
+            "tolerance": shown(Fraction(self.tolerance)),
+            "dimension": self.dimension,
+            "output": self.output.noise_distribution,
+            "exact": True,
+            "claim": CLAIM,
+        }
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ObjectivePerturbation(Mechanism):
+class ObjectivePerturbation(PerturbedMinimiser):
     """The minimiser of a convex objective with a random linear term, and Gaussian noise that covers its error.
 
     `gradient` bounds the length of one row's gradient, `second` its second derivative in any direction (for
@@ -78,15 +172,7 @@ class ObjectivePerturbation(Mechanism):
     tolerance: float = TOLERANCE
 
     def __post_init__(self) -> None:
-        settle(self, dimension=whole("dimension", self.dimension), rows=whole("rows", self.rows))
-        for name in ("gradient", "second", "noise_std", "ridge", "output_mu", "tolerance"):
-            settle(self, **{name: positive(name, getattr(self, name))})
-        _known_loss(self.loss)
-        if not 2.0**-40 <= self.tolerance <= max(1.0, self.gradient):
-            raise InvalidParameter(
-                parameter="tolerance", value=self.tolerance, must="lie between 2^-40 and 1, or the gradient of a row",
-                hint="a smaller gradient cannot be certified in double precision",
-            )  # fmt: skip
+        self._check("noise_std", "output_mu")
         self._objective()
 
     @classmethod
@@ -102,7 +188,7 @@ class ObjectivePerturbation(Mechanism):
         target, limit, k = down(epsilon_parameter(epsilon)), delta_parameter(delta), whole("rows", rows)
         heads = whole("heads", heads)
         refuse_if(heads > MOST_HEADS, "heads", heads, f"be at most {MOST_HEADS}")
-        _known_loss(loss)
+        known_loss(loss)
         gradient, second = positive("gradient", gradient), positive("second", second)
         tolerance = float(f"{TOLERANCE * max(1.0, gradient):.6g}") if tolerance is None else tolerance
         steps, wanted = k * heads, None if ridge is None else positive("ridge", ridge)
@@ -110,7 +196,7 @@ class ObjectivePerturbation(Mechanism):
             most = gaussian_budget(epsilon=target, delta=limit).mu
             room = target - most**2 / 2
             if room <= 0:
-                raise _no_room(target)
+                raise no_room(target)
             own = second * 2 * steps / room if wanted is None else wanted
         else:
             own = second / math.expm1(target / (8 * steps)) if wanted is None else wanted
@@ -125,7 +211,7 @@ class ObjectivePerturbation(Mechanism):
             if shrink not in tried:
                 mu = most * math.sqrt((1 - share) / heads) * (1 - 5e-5) * 0.997**shrink
                 found = cls(
-                    dimension=dimension, gradient=gradient, second=second, noise_std=_digits(gradient * k / mu),
+                    dimension=dimension, gradient=gradient, second=second, noise_std=rounded_up(gradient * k / mu),
                     ridge=own, rows=k, loss=loss, output_mu=output, tolerance=tolerance,
                 )  # fmt: skip
                 delta = Product(pairs=[(p, heads) for p in found._pairs()]).delta(target)
@@ -142,17 +228,12 @@ class ObjectivePerturbation(Mechanism):
                 assert best is not None
                 return best
             low = high
-        raise _no_room(target)
+        raise no_room(target)
 
     @property
     def mu(self) -> float:
         """That of one row: gradient / noise_std, rounded up."""
         return up(Fraction(self.gradient) / Fraction(self.noise_std))
-
-    @property
-    def curvature(self) -> float:
-        """second / ridge, rounded up."""
-        return up(Fraction(self.second) / Fraction(self.ridge))
 
     def _objective(self) -> ObjectivePerturbationEvent:
         multiplier = down(Fraction(self.noise_std) / Fraction(self.gradient))
@@ -188,23 +269,6 @@ class ObjectivePerturbation(Mechanism):
         return ("objective-perturbation", *own, "objective-exactness", "rounded-gaussian")
 
     @property
-    def term_spacing(self) -> Fraction:
-        """The grid of b: its rounding moves the gradient by at most tolerance / 8."""
-        return _power(self.tolerance / (4 * math.sqrt(self.dimension)))
-
-    @property
-    def spacing(self) -> Fraction:
-        """The grid of the minimiser: rounding to it moves the gradient by n second tolerance / (2^26 ridge) or so."""
-        return _power(float(self.reach) / (2.0**26 * math.sqrt(self.dimension)))
-
-    @property
-    def reach(self) -> Fraction:
-        """How far two certified minimisers of one ideal minimiser may be apart: 2 (tolerance + rounding) / ridge."""
-        # Half a step in each of d coordinates: sqrt(d)/2 steps, the root rounded up.
-        half = self.term_spacing / 2 * (math.isqrt(self.dimension - 1) + 1)
-        return 2 * (Fraction(self.tolerance) + half) / Fraction(self.ridge)
-
-    @property
     def output(self) -> RoundedGaussian:
         """The noise on the minimiser."""
         std = up(self.reach / Fraction(self.output_mu))
@@ -220,43 +284,21 @@ class ObjectivePerturbation(Mechanism):
             spacing=self.term_spacing,
         )  # fmt: skip
 
-    def release(self, minimise: Minimise, *, source: Source | None = None) -> Released:
-        """Draws b, minimises, and adds the covering noise; where no certificate was reached, noise around 0.
-
-        `minimise` must be free of randomness of its own. What it raises must be nothing that a row decides.
-        """
-        source = source if source is not None else default_source()
-        drawn = self.term.release(np.zeros(self.dimension, dtype=np.int64), source=source).to_floats()
-        found, length = minimise(drawn, float(self.spacing))
-        good = (
-            found.shape == (self.dimension,) and length <= self.tolerance and bool(np.isfinite(found).all())
-        )
-        true = on_grid(found if good else np.zeros(self.dimension), spacing=self.spacing)
-        return self.output.release(true, source=source)
-
     @property
     def noise_distribution(self) -> dict[str, Any]:
         return {
             "distribution": "objective perturbation",
             "noise_std": shown(Fraction(self.noise_std)),
-            "gradient": shown(Fraction(self.gradient)),
-            "ridge": shown(Fraction(self.ridge)),
-            "second_derivative": shown(Fraction(self.second)),
-            "rows": self.rows,
-            "loss": self.loss,
-            "tolerance": shown(Fraction(self.tolerance)),
-            "dimension": self.dimension,
-            "output": self.output.noise_distribution,
-            "exact": True,
+            **self._described(),
         }
 
 
-def _known_loss(loss: object) -> None:
+def known_loss(loss: object) -> None:
     if not isinstance(loss, str) or loss not in LOSSES:
         raise InvalidParameter(parameter="loss", value=loss, must=f"be one of {', '.join(LOSSES)}")
 
 
-def _digits(value: float) -> float:
+def rounded_up(value: float) -> float:
     """Seven digits, rounded up: no last place of another machine's floats decides about a plan."""
     return float(f"{value * (1 + 1e-6):.7g}")
 
@@ -269,7 +311,7 @@ def _power(value: float) -> Fraction:
 def _largest(epsilon: float, delta: float) -> float:
     """The largest mu with delta_Gauss(epsilon; mu) <= delta."""
     if epsilon <= 0 or delta < 1e-300:
-        raise _no_room(epsilon)
+        raise no_room(epsilon)
     low, high = 0.0, 1.0
     while GaussianDP(mu=high).delta(epsilon) <= delta:
         low, high = high, 2 * high
@@ -277,11 +319,11 @@ def _largest(epsilon: float, delta: float) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if GaussianDP(mu=middle).delta(epsilon) <= delta else (low, middle)
     if low == 0:
-        raise _no_room(epsilon)
+        raise no_room(epsilon)
     return low
 
 
-def _no_room(epsilon: float) -> NotCertified:
+def no_room(epsilon: float) -> NotCertified:
     return NotCertified(
         what="objective perturbation", reason=f"epsilon = {epsilon:g} leaves no room for these rows at this delta",
         hint="a larger epsilon, fewer rows of one unit, or another mechanism",
