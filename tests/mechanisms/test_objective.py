@@ -354,7 +354,7 @@ def test_bins_are_dense_rows_of_zeros_and_heights() -> None:
     binned = BinnedDesign(codes=codes, bins=8, height=height, radius=1.0)
     dense = DenseDesign(table=table, radius=1.0)
     w, c = random.normal(size=8), random.normal(size=50)
-    assert binned.machine(w) == pytest.approx(dense.machine(w))
+    assert binned.model(w) == pytest.approx(dense.model(w))
     for name in ("pull", "exact_pull"):
         assert getattr(binned, name)(c) == pytest.approx(getattr(dense, name)(c))
     assert binned.gram(np.abs(c)) == pytest.approx(dense.gram(np.abs(c)))
@@ -397,5 +397,5 @@ def test_the_search_finds_the_least_noise_that_is_enough(rows: int, heads: int, 
         epsilon=1, delta=1e-6, dimension=3, gradient=1.0, second=0.25, rows=rows, heads=heads, ridge=ridge
     )
     less = replace(found, noise_std=found.noise_std * 0.995)
-    deltas = [Product(pairs=[(p, heads) for p in m._pairs()]).delta(1.0).high for m in (found, less)]
+    deltas = [Product(pairs=[(p, heads) for p in m.pairs]).delta(1.0).high for m in (found, less)]
     assert deltas[0] <= 1e-6 < deltas[1]

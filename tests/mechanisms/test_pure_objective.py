@@ -49,7 +49,7 @@ def test_no_row_is_seen_better_than_claimed(rate: float, share: float) -> None:
             assert max(found[:2]) <= rows * limit * (1 + 1e-9)
             worst = max(worst, max(found[:2]) / (rows * limit))
     # Where the determinant is free some table comes within a few hundredths.
-    assert worst > (0.96 if share <= 1 else 0.6)
+    assert worst > (0.96 if share <= 1 else 0.5)
 
 
 def test_the_determinant_is_free_up_to_the_rate_and_not_beyond() -> None:
@@ -61,11 +61,19 @@ def test_the_determinant_is_free_up_to_the_rate_and_not_beyond() -> None:
     # The same number by a fine grid of slopes.
     p = np.linspace(0, 1, 200_001)
     assert claimed(rate, 8.0) == pytest.approx(float((p * rate + np.log1p(8 * p * (1 - p))).max()), abs=1e-9)
-    # A replaced row needs twice the rate.
-    moved = max(
-        max(largest_losses([ONE, *s], [((-1.0, 0.0), 1), *s], ridge=2.0, scale=2.0)[:2]) for s in SHARED
-    )
-    assert 0.96 < moved <= 1
+
+
+def test_a_replaced_row_needs_twice_the_rate() -> None:
+    """Rows that nearly oppose each other, both of them wrong at w, among many that turn b their way."""
+    rate, angle = 0.5, 0.2
+    one, other = ((math.cos(angle), math.sin(angle), 0.0), 1), ((-math.cos(angle), math.sin(angle), 0.0), 1)
+    shared = [((-1.0, 0.0, 0.0), 4000)]
+    axes = np.meshgrid(np.linspace(-2, 2, 81), np.linspace(-80, 0, 81), indexing="ij")
+    points = np.stack(axes, axis=-1).reshape(-1, 2)
+    p, q = (log_density([*shared, r], 2.0, 1 / rate, points) for r in (one, other))
+    worst = float(np.abs(p - q).max())
+    assert claimed(rate, 0.5) == rate
+    assert 1.9 * rate < worst <= 2 * rate
 
 
 @pytest.mark.parametrize("curvature", [0.2, 3.0])
@@ -133,25 +141,35 @@ def test_a_second_opinion_adds_both_parts() -> None:
 @pytest.mark.claim("PureObjectivePerturbation")
 def test_what_is_drawn_has_the_integrated_law() -> None:
     mechanism = PureObjectivePerturbation(
-        dimension=1, gradient=1.0, second=1.0, noise_scale=2.0, ridge=1.5, output_epsilon=0.01, tolerance=2.0**-20
+        dimension=1,
+        gradient=1.0,
+        second=1.0,
+        noise_scale=2.0,
+        ridge=1.5,
+        output_epsilon=0.01,
+        tolerance=2.0**-20,
     )
     table = np.array([[1.0], [-0.5], [0.25]])
 
     def minimise(term: np.ndarray, spacing: float) -> tuple[np.ndarray, float]:
         own = PerturbedObjective(
-            loss=Logistic(), design=DenseDesign(table=table, radius=1.0), target=np.ones(3), ridge=1.5, term=term
+            loss=Logistic(),
+            design=DenseDesign(table=table, radius=1.0),
+            target=np.ones(3),
+            ridge=1.5,
+            term=term,
         )
         return own.minimise(tolerance=mechanism.tolerance, spacing=spacing)
 
     drawn = np.array(
-        [mechanism.release(minimise, source=SeededSource(seed=i)).to_floats()[0] for i in range(1200)]
+        [mechanism.release(minimise, source=SeededSource(seed=i)).to_floats()[0] for i in range(800)]
     )
     grid = np.linspace(-60, 60, 400_001)
     rows = [((float(x), 0.0), 1) for x in table[:, 0]]
     law = np.cumsum(np.exp(log_density(rows, 1.5, 2.0, grid[:, None]))) * (grid[1] - grid[0])
     assert law[-1] == pytest.approx(1, abs=1e-4)
     places = np.interp(np.sort(drawn), grid, law)
-    assert np.abs(places - (np.arange(1200) + 0.5) / 1200).max() < 1.7 / math.sqrt(1200)
+    assert np.abs(places - (np.arange(800) + 0.5) / 800).max() < 1.7 / math.sqrt(800)
 
 
 def test_the_cover_is_sized_by_both_neighbours() -> None:
@@ -162,7 +180,7 @@ def test_the_cover_is_sized_by_both_neighbours() -> None:
     scale = Fraction(mechanism.output.noise_scale)
     assert reach / scale <= Fraction(mechanism.output_epsilon) < reach / scale * (1 + Fraction(1, 10**9))
     # A coordinate of the term has the variance noise_scale^2 (dimension + 1).
-    assert mechanism.noise_std == pytest.approx(float(mechanism.term.law.stds.max()))
+    assert mechanism.term_std == pytest.approx(float(mechanism.term.law.stds.max()))
 
 
 def test_refusals() -> None:

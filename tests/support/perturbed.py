@@ -70,13 +70,20 @@ def largest_losses(
     loss: Callable[..., object] = logistic,
 ) -> tuple[float, float, float]:  # fmt: skip
     """The largest |ln of the ratio of densities| on a wide grid, both ways, and the mass of the first law."""
-    total = max((sum(np.linalg.norm(r[:dimension]) * n for r, n in part) for part in (rows, other)), default=0)
+    total = max(
+        (sum(np.linalg.norm(r[:dimension]) * n for r, n in part) for part in (rows, other)), default=0
+    )
     far = ((40 if dimension == 1 else 16) * scale + total) / ridge
-    grid = np.linspace(-far, far, count or (40_001 if dimension == 1 else 301))
-    axes = np.meshgrid(*[grid] * dimension, indexing="ij")
-    points = np.stack(axes, axis=-1).reshape(-1, dimension)
+    if dimension == 1:
+        # Dense around 0, where the second derivatives change, and wide.
+        grid = np.sinh(np.linspace(-1, 1, count or 40_001) * math.asinh(10 * far)) / 10
+        points, cells = grid[:, None], np.gradient(grid)
+    else:
+        grid = np.linspace(-far, far, count or 301)
+        points = np.stack(np.meshgrid(grid, grid, indexing="ij"), axis=-1).reshape(-1, 2)
+        cells = np.full(len(points), (grid[1] - grid[0]) ** 2)
     p, q = (log_density(r, ridge, scale, points, loss) for r in (rows, other))
-    mass = float(np.exp(p).sum() * (grid[1] - grid[0]) ** dimension)
+    mass = float((np.exp(p) * cells).sum())
     return float((p - q).max()), float((q - p).max()), mass
 
 

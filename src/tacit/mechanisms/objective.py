@@ -14,7 +14,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -37,14 +37,15 @@ __all__ = ["ObjectivePerturbation"]
 COVER = Fraction(1, 10_000)
 """The share of mu^2 that goes to the noise on the minimiser."""
 MOST_HEADS = 4096
-SHRINKS = (0, *(2**k for k in range(9)), 398)
-"""How often the largest mu is taken 0.3% smaller before it is given up; between two of them the search halves."""
+MOST_SHRINKS = 398
+"""How often the largest mu is taken 0.3% smaller before it is given up."""
 TOLERANCE = 2.0**-17
 """The certified gradient where that of one row is at most 1: double precision reaches it for some million rows."""
 
-CLAIM = "for tables on which the minimum is certified to the tolerance; elsewhere noise around 0 is released"
-"""What a certificate says beside the guarantee: theorem `objective-exactness`."""
+CERTIFIED = "the solver certifies the minimum on this table and its neighbours; elsewhere 0 takes its place"
+"""What a guarantee rests on that no program proves beforehand: theorem `objective-exactness`."""
 
+T = TypeVar("T")
 Minimise = Callable[[Floats, float], "tuple[Floats, float]"]
 """(b, spacing) -> a minimiser on the grid of this spacing, and a proved upper bound on its gradient's length."""
 
@@ -86,6 +87,11 @@ class PerturbedMinimiser(Mechanism):
     @abstractmethod
     def output(self) -> RoundedGaussian | KNorm:
         """The noise on the minimiser."""
+
+    @property
+    @abstractmethod
+    def term_std(self) -> float:
+        """The standard deviation of a coordinate of the linear term."""
 
     @property
     def curvature(self) -> float:
@@ -134,7 +140,6 @@ class PerturbedMinimiser(Mechanism):
             "dimension": self.dimension,
             "output": self.output.noise_distribution,
             "exact": True,
-            "claim": CLAIM,
         }
 
 
@@ -204,31 +209,25 @@ class ObjectivePerturbation(PerturbedMinimiser):
         own = float(f"{own:.6g}") if wanted is None else own
         share = float(COVER)
         output = float(f"{most * math.sqrt(share / heads) * (1 - 1e-3):.4g}")
-        tried: dict[int, ObjectivePerturbation | None] = {}
 
         def attempt(shrink: int) -> ObjectivePerturbation | None:
             """The mechanism of this much less than the largest mu, if that is enough."""
-            if shrink not in tried:
-                mu = most * math.sqrt((1 - share) / heads) * (1 - 5e-5) * 0.997**shrink
-                found = cls(
-                    dimension=dimension, gradient=gradient, second=second, noise_std=rounded_up(gradient * k / mu),
-                    ridge=own, rows=k, loss=loss, output_mu=output, tolerance=tolerance,
-                )  # fmt: skip
-                delta = Product(pairs=[(p, heads) for p in found._pairs()]).delta(target)
-                tried[shrink] = found if delta.high <= limit else None
-            return tried[shrink]
+            mu = most * math.sqrt((1 - share) / heads) * (1 - 5e-5) * 0.997**shrink
+            found = cls(
+                dimension=dimension, gradient=gradient, second=second, noise_std=rounded_up(gradient * k / mu),
+                ridge=own, rows=k, loss=loss, output_mu=output, tolerance=tolerance,
+            )  # fmt: skip
+            delta = Product(pairs=[(p, heads) for p in found.pairs]).delta(target)
+            return found if delta.high <= limit else None
 
-        low = 0
-        for high in SHRINKS:
-            if attempt(high) is not None:
-                while high - low > 1:
-                    middle = (low + high) // 2
-                    low, high = (low, middle) if attempt(middle) is not None else (middle, high)
-                best = tried[high]
-                assert best is not None
-                return best
-            low = high
-        raise no_room(target)
+        best = smallest_shrink(attempt, MOST_SHRINKS)
+        if best is None:
+            raise no_room(target)
+        return best
+
+    @property
+    def term_std(self) -> float:
+        return self.noise_std
 
     @property
     def mu(self) -> float:
@@ -241,7 +240,9 @@ class ObjectivePerturbation(PerturbedMinimiser):
             noise_multiplier=multiplier, curvature=self.curvature, rows=self.rows, loss=self.loss
         )
 
-    def _pairs(self) -> tuple[ObjectivePair, GaussianPair]:
+    @property
+    def pairs(self) -> tuple[ObjectivePair, GaussianPair]:
+        """The dominating pairs of the ideal minimiser and of the noise that covers its error."""
         first, second = self._objective(), self.output.event
         assert isinstance(second, GaussianEvent)
         return first._pair(), GaussianPair(squared=second.squared)
@@ -256,7 +257,7 @@ class ObjectivePerturbation(PerturbedMinimiser):
 
     @property
     def bound(self) -> Profile:
-        return Profile.product([(Profile.of_pair(pair), 1) for pair in self._pairs()])
+        return Profile.product([(Profile.of_pair(pair), 1) for pair in self.pairs])
 
     @property
     def exact_epsilon(self) -> None:
@@ -291,6 +292,26 @@ class ObjectivePerturbation(PerturbedMinimiser):
             "noise_std": shown(Fraction(self.noise_std)),
             **self._described(),
         }
+
+
+def smallest_shrink(attempt: Callable[[int], T | None], most: int) -> T | None:
+    """What the smallest number of steps from 0 to `most` gives that gives anything: by doubling, then halving."""
+    tried: dict[int, T | None] = {}
+
+    def made(shrink: int) -> T | None:
+        if shrink not in tried:
+            tried[shrink] = attempt(shrink)
+        return tried[shrink]
+
+    low = high = 0
+    while made(high) is None:
+        if high >= most:
+            return None
+        low, high = high, min(max(2 * high, 1), most)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if made(middle) is not None else (middle, high)
+    return made(high)
 
 
 def known_loss(loss: object) -> None:

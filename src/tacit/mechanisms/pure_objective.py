@@ -147,8 +147,8 @@ class PureObjectivePerturbation(PerturbedMinimiser):
         return self.rows * row_epsilon(rate, Fraction(self.curvature), self.loss)
 
     @property
-    def noise_std(self) -> float:
-        """The standard deviation of a coordinate of the linear term: noise_scale sqrt(dimension + 1)."""
+    def term_std(self) -> float:
+        """noise_scale sqrt(dimension + 1)."""
         return self.noise_scale * math.sqrt(self.dimension + 1)
 
     @property

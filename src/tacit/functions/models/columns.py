@@ -2,14 +2,16 @@
 
 A row becomes one bin of each column (additive models), or numbers in [-1, 1] and one place of each category (linear
 ones); a constant is added, and everything is scaled so that no row is longer than 1. A value that is missing, no
-number, or not declared lies in the column's last bin, "(other)", and moves a linear model by nothing.
+number, or not declared lies in the column's last bin, "(other)", and moves a linear model by nothing. Declared pairs of
+columns add one bin each, of the two columns' bins merged to at most 8; declared directions make released shapes rise or
+fall.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -22,6 +24,10 @@ from tacit.exact.checks import is_number, members, settle, whole
 from tacit.functions.models.features import PublicBox
 
 BINS = 24
+MOST_GROUPS = 8
+"""Groups of a number's bins in a pair."""
+MOST_CELLS = 4096
+DIRECTIONS = {"increasing": 1, "decreasing": -1}
 OTHER = "(other)"
 LONGEST = 1 + 2.0**-40
 """No row is longer in floats: each of its entries is 1/sqrt(columns + 1), rounded once."""
@@ -135,11 +141,84 @@ Column = NumberColumn | CategoryColumn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PairColumn:
+    """Two declared columns together: a cell for each pair of groups of their bins, gaps being a group of their own."""
+
+    places: tuple[int, int]
+    columns: tuple[Column, Column]
+
+    def __post_init__(self) -> None:
+        if self.bins > MOST_CELLS:
+            raise InvalidParameter(
+                parameter="interactions",
+                value=f"{self.bins} cells",
+                must=f"have at most {MOST_CELLS} cells each",
+            )
+
+    @property
+    def groups(self) -> tuple[int, int]:
+        """How many groups each column has, the last for other values."""
+        one, two = (_groups(c) + 1 for c in self.columns)
+        return one, two
+
+    @property
+    def bins(self) -> int:
+        """How many cells there are."""
+        one, two = self.groups
+        return one * two
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """A name for each cell."""
+        one, two = (_group_labels(c) for c in self.columns)
+        return tuple(f"{a} & {b}" for a in one for b in two)
+
+    def cells(self, found: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+        """The cell of each row, from the bins of all columns."""
+        one, two = (
+            _grouped(column, found[place]) for column, place in zip(self.columns, self.places, strict=True)
+        )
+        return one * self.groups[1] + two
+
+    def neighbours(self) -> list[tuple[int, int]]:
+        """Pairs of cells that differ by one group of a number."""
+        (one, two), out = self.groups, []
+        for i in range(one):
+            for j in range(two):
+                if isinstance(self.columns[0], NumberColumn) and i + 1 < one - 1:
+                    out.append((i * two + j, (i + 1) * two + j))
+                if isinstance(self.columns[1], NumberColumn) and j + 1 < two - 1:
+                    out.append((i * two + j, i * two + j + 1))
+        return out
+
+
+def _groups(column: Column) -> int:
+    return min(column.bins, MOST_GROUPS) if isinstance(column, NumberColumn) else column.bins
+
+
+def _grouped(column: Column, places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The group of each bin; other values have the last."""
+    count = _groups(column)
+    return np.where(places >= column.bins, count, places * count // column.bins)
+
+
+def _group_labels(column: Column) -> tuple[str, ...]:
+    if not isinstance(column, NumberColumn):
+        return column.labels
+    ends = [column.low, *column.cuts.tolist(), column.high]
+    group = _grouped(column, np.arange(column.bins)).tolist()
+    firsts = [group.index(k) for k in range(_groups(column))]
+    return (*(f"{ends[a]:.6g} to {ends[b]:.6g}" for a, b in pairwise([*firsts, column.bins])), OTHER)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredColumns:
-    """The columns of a model, in order, with a constant."""
+    """The columns of a model, in order, with a constant; pairs of them, and directions of shapes (1, -1 or 0)."""
 
     names: tuple[str, ...]
     columns: tuple[Column, ...]
+    pairs: tuple[tuple[int, int], ...] = ()
+    directions: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, declared: Any, *, bins: int = BINS, count: int | None = None) -> DeclaredColumns:
@@ -166,19 +245,71 @@ class DeclaredColumns:
             raise EmptyComposition(what="the list of columns", hint='columns={"age": (17, 90)}')
         return cls(names=names, columns=tuple(_column(g, bins) for g in given))
 
+    def with_terms(self, *, interactions: Any = None, monotone: Any = None) -> DeclaredColumns:
+        """The same with pairs of names, and with {"age": "increasing"}."""
+        found: list[tuple[int, int]] = []
+        for given in members("interactions", () if interactions is None else interactions):
+            two = members("interactions", given)
+            if len(two) != 2 or two[0] == two[1]:
+                raise InvalidParameter(
+                    parameter="interactions", value=given, must="be pairs of two different columns"
+                )
+            one, other = sorted(self._place("interactions", n) for n in two)
+            found.append((one, other))
+        if len(set(found)) != len(found):
+            raise InvalidParameter(parameter="interactions", value=len(found), must="list each pair once")
+        ways = [0] * len(self.columns)
+        if monotone is not None and not isinstance(monotone, Mapping):
+            raise InvalidParameter(
+                parameter="monotone", value=type(monotone).__name__, must='be like {"age": "increasing"}'
+            )
+        for name, way in (monotone or {}).items():
+            place = self._place("monotone", name)
+            if not isinstance(way, str) or way not in DIRECTIONS:
+                raise InvalidParameter(
+                    parameter="monotone", value=way, must=f"be one of {', '.join(DIRECTIONS)}"
+                )
+            if not isinstance(self.columns[place], NumberColumn):
+                raise InvalidParameter(
+                    parameter="monotone", value=name, must="name numbers, which have an order"
+                )
+            if any(place in pair for pair in found):
+                raise InvalidParameter(
+                    parameter="monotone", value=name, must="name columns of no pair",
+                    hint="a term of two columns can undo the direction of one",
+                )  # fmt: skip
+            ways[place] = DIRECTIONS[way]
+        made = replace(self, pairs=tuple(found), directions=tuple(ways) if any(ways) else ())
+        assert len(made.pair_columns) == len(found)
+        return made
+
+    def _place(self, parameter: str, name: Any) -> int:
+        if not isinstance(name, str) or name not in self.names:
+            raise InvalidParameter(
+                parameter=parameter, value=name, must=f"name declared columns: {', '.join(self.names)}"
+            )
+        return self.names.index(name)
+
+    @property
+    def pair_columns(self) -> tuple[PairColumn, ...]:
+        """The pairs with their columns."""
+        return tuple(
+            PairColumn(places=(i, j), columns=(self.columns[i], self.columns[j])) for i, j in self.pairs
+        )
+
     @property
     def height(self) -> float:
-        """What a row has in each of its bins: one over the root of the number of columns and the constant."""
-        return 1 / math.sqrt(len(self.columns) + 1)
+        """What a row has in each of its bins: one over the root of the number of columns, pairs and the constant."""
+        return 1 / math.sqrt(len(self.columns) + len(self.pairs) + 1)
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Bins of each column, the last for other values."""
-        return tuple(c.bins + 1 for c in self.columns)
+        """Bins of each column, the last for other values, and cells of each pair."""
+        return (*(c.bins + 1 for c in self.columns), *(p.bins for p in self.pair_columns))
 
     @property
     def starts(self) -> tuple[int, ...]:
-        """Where the bins of each column begin; the constant comes last."""
+        """Where the bins of each column and pair begin; the constant comes last."""
         return tuple(int(v) for v in np.cumsum([0, *self.sizes]))
 
     @property
@@ -213,7 +344,9 @@ class DeclaredColumns:
     def codes(self, X: Any) -> npt.NDArray[np.int64]:
         """The bins of each row, counted over all columns, and the constant's place."""
         table = self.table(X)
-        parts = [c.places(v) + s for c, v, s in zip(self.columns, table, self.starts, strict=False)]
+        places = [c.places(v) for c, v in zip(self.columns, table, strict=True)]
+        places += [p.cells(places) for p in self.pair_columns]
+        parts = [p + s for p, s in zip(places, self.starts, strict=False)]
         last = np.full(len(table[0]), self.dimension - 1, dtype=np.int64)
         return np.column_stack([*parts, last])
 
@@ -226,14 +359,34 @@ class DeclaredColumns:
     def roughness(self, weight: float) -> Floats:
         """weight times the sum of squared differences of neighbouring bins of numbers, as a matrix."""
         total = np.zeros((self.dimension, self.dimension))
-        for column, start in zip(self.columns, self.starts, strict=False):
-            if isinstance(column, NumberColumn):
-                for k in range(start, start + column.bins - 1):
-                    total[k, k] += weight
-                    total[k + 1, k + 1] += weight
-                    total[k, k + 1] -= weight
-                    total[k + 1, k] -= weight
+        for block, start in zip((*self.columns, *self.pair_columns), self.starts, strict=False):
+            if isinstance(block, CategoryColumn):
+                continue
+            beside = (
+                block.neighbours() if isinstance(block, PairColumn) else list(pairwise(range(block.bins)))
+            )
+            for a, b in beside:
+                i, j = start + a, start + b
+                total[i, i] += weight
+                total[j, j] += weight
+                total[i, j] -= weight
+                total[j, i] -= weight
         return total
+
+    def monotone(self, weights: Floats, counts: Floats | None) -> Floats:
+        """The nearest weights whose declared shapes rise or fall: post-processing of what was released.
+
+        Bins count alike, or by their noisy counts where those were bought.
+        """
+        from scipy.optimize import isotonic_regression
+
+        out = np.array(weights)
+        for way, column, start in zip(self.directions, self.columns, self.starts, strict=False):
+            if way:
+                own = slice(start, start + column.bins)
+                heavy = None if counts is None else np.maximum(counts[own], 1.0)
+                out[own] = isotonic_regression(out[own], weights=heavy, increasing=way > 0).x
+        return out
 
     @property
     def words(self) -> list[dict[str, Any]]:

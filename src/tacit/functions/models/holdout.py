@@ -18,7 +18,7 @@ from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import whole
 from tacit.exact.rounding import exact_parameter
-from tacit.functions.models.estimators import class_numbers, relation
+from tacit.functions.models.conventions import class_numbers, relation
 from tacit.guarantees import Guarantee, Neighbours, Unit, group_of, rows
 from tacit.mechanisms import L1, Laplace
 from tacit.noise.source import Source

@@ -10,7 +10,7 @@ import numpy as np
 
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import positive, settle
-from tacit.functions.models.solvers import SmoothLoss
+from tacit.functions.models.solvers import Logistic, SmoothLoss
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,3 +59,19 @@ class ClippedPoisson(SmoothLoss):
     def bends(self, model: Floats, target: Floats) -> Floats:
         top = math.log(self.most)
         return np.asarray(np.where(model <= top, np.exp(np.minimum(model, top)), 0.0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ShiftedLogistic(Logistic):
+    """Logistic loss at t + by, `by` being a number of each row: the slope is p and the second derivative p (1 - p)."""
+
+    by: Floats
+
+    def values(self, model: Floats, target: Floats) -> Floats:
+        return Logistic().values(model + self.by, target)
+
+    def slopes(self, model: Floats, target: Floats) -> Floats:
+        return Logistic().slopes(model + self.by, target)
+
+    def bends(self, model: Floats, target: Floats) -> Floats:
+        return Logistic().bends(model + self.by, target)

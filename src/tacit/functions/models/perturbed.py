@@ -1,8 +1,10 @@
 """What models by objective perturbation share: declared columns, the price and its division, the release.
 
 One noisy histogram of all columns may come first (a tenth of mu^2): it chooses bins of numbers by their rows, and says
-how sure each bin of an additive model is. Then each head is one perturbed objective. The price is that of all of them
-together, by the composed curve of what is drawn.
+how sure each bin of an additive model is. Then each head is one perturbed objective. A classifier's scores may be
+calibrated last (a twentieth of mu^2): slope and constant of the released score, by a perturbed objective of their own.
+The price is that of all of them together, by the composed curve of what is drawn; at a pure price shares are of
+epsilon.
 """
 
 from __future__ import annotations
@@ -19,14 +21,25 @@ import numpy.typing as npt
 from tacit.accounting.events import Event, GaussianEvent
 from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.arrays import Floats
-from tacit.exact.checks import is_number, positive, settle, whole
-from tacit.exact.rounding import down
+from tacit.exact.checks import is_number, non_negative, positive, settle, whole
+from tacit.exact.rounding import down, up
 from tacit.functions.models.columns import LONGEST, CategoryColumn, Column, DeclaredColumns, NumberColumn
+from tacit.functions.models.losses import ShiftedLogistic
 from tacit.functions.models.objective import BinnedDesign, DenseDesign, ModelRows, PerturbedObjective
+from tacit.functions.models.rivals import REFERENCE_ROWS, ModelChoice, perturbation
 from tacit.functions.models.solvers import SmoothLoss
-from tacit.guarantees import Neighbours, Profile, gaussian_budget
-from tacit.mechanisms import RoundedGaussian
-from tacit.mechanisms.objective import Minimise, ObjectivePerturbation
+from tacit.guarantees import Bound, Neighbours, Profile, Pure, gaussian_budget
+from tacit.mechanisms import L1, Laplace, RoundedGaussian
+from tacit.mechanisms.objective import (
+    COVER,
+    MOST_SHRINKS,
+    Minimise,
+    ObjectivePerturbation,
+    PerturbedMinimiser,
+    rounded_up,
+    smallest_shrink,
+)
+from tacit.mechanisms.pure_objective import PureObjectivePerturbation
 from tacit.noise.source import Source, default_source
 from tacit.pld import GaussianPair, Product
 
@@ -34,11 +47,53 @@ FINE = 256
 """Cells of a number's noisy histogram, from which its bins are made."""
 SHARE = Fraction(1, 10)
 """The share of mu^2 that goes to the histogram."""
+CALIBRATION = Fraction(1, 20)
+"""The share of mu^2 that goes to the calibration of scores."""
+WIDEST_SCORE = 3.0
+"""Scores are moved into this range before their slope is fitted."""
+STEEPEST = 10.0
 RIDGE = 2.0
 """The default ridge: so many times second rows / (epsilon - mu^2/2)."""
+FIRM = 4.0
+"""The ridge of the calibration, in ridges of the model: it pulls the slope towards 1."""
 SMOOTH = 4.0
 """The default weight of squared differences of neighbouring bins, in ridges."""
 CODINGS = ("binned", "linear")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PerturbedParts:
+    """The noise of all parts of one fit."""
+
+    model: PerturbedMinimiser
+    heads: int
+    histogram: RoundedGaussian | Laplace | None
+    calibration: PerturbedMinimiser | None
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """All that is run."""
+        first = () if self.histogram is None else (self.histogram.event,)
+        last = () if self.calibration is None else self.calibration.events
+        return (*first, *(e for _ in range(self.heads) for e in self.model.events), *last)
+
+    @property
+    def pure(self) -> Fraction | None:
+        """The exact epsilon of all parts, where each is pure."""
+        if not isinstance(self.model, PureObjectivePerturbation):
+            return None
+        others = [p.exact_epsilon for p in (self.histogram, self.calibration) if p is not None]
+        return self.heads * self.model.exact_epsilon + sum((e or Fraction(0) for e in others), Fraction(0))
+
+    @property
+    def bound(self) -> Bound:
+        """The composed curve of all that is run; one epsilon where all of it is pure."""
+        pure = self.pure
+        if pure is not None:
+            return Pure(epsilon=up(pure))
+        parts = [(Profile.of(self.model.bound), self.heads)]
+        parts += [(Profile.of(p.bound), 1) for p in (self.histogram, self.calibration) if p is not None]
+        return Profile.product(parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +111,10 @@ class PerturbedPlan:
     ridge: float | None = None
     smooth: float = SMOOTH
     bought: bool = False
+    calibrated: bool = False
     bins: int = 24
     tolerance: float | None = None
+    reference_rows: int = REFERENCE_ROWS
 
     def __post_init__(self) -> None:
         if self.coding not in CODINGS:
@@ -69,8 +126,9 @@ class PerturbedPlan:
             rows=whole("rows", self.rows),
             heads=whole("heads", self.heads),
             bins=whole("bins", self.bins),
+            reference_rows=whole("reference_rows", self.reference_rows),
         )
-        settle(self, epsilon=positive("epsilon", self.epsilon), delta=positive("delta", self.delta))
+        settle(self, epsilon=positive("epsilon", self.epsilon), delta=non_negative("delta", self.delta))
         if self.ridge is not None:
             settle(self, ridge=positive("ridge", self.ridge))
         if not (is_number(self.smooth) and 0 <= self.smooth < math.inf):
@@ -87,9 +145,14 @@ class PerturbedPlan:
         return "logistic" if self.loss.name == "logistic" else "bounded"
 
     @property
-    def share(self) -> float:
-        """Of mu^2, for the histogram."""
-        return float(SHARE) if self.bought and self.coding == "binned" else 0.0
+    def share(self) -> Fraction:
+        """Of mu^2 or epsilon, for the histogram."""
+        return SHARE if self.bought and self.coding == "binned" else Fraction(0)
+
+    @property
+    def calibration_share(self) -> Fraction:
+        """Of mu^2 or epsilon, for the calibration: of one function with logistic loss."""
+        return CALIBRATION if self.calibrated and self.heads == 1 and self.kind == "logistic" else Fraction(0)
 
     def dimension(self) -> int:
         """How many numbers are released for each head: at most so many where bins are bought."""
@@ -105,90 +168,107 @@ class PerturbedPlan:
         )
         return replace(self.columns, columns=most)
 
-    def histogram(self) -> RoundedGaussian | None:
-        """The noise on the counts of all columns; a row is in one cell of each."""
-        if not self.share:
-            return None
-        squared = len(self.columns.columns) * self.steps**2
-        budget = Fraction(gaussian_budget(epsilon=down(Fraction(self.epsilon)), delta=self.delta).mu) ** 2
-        return RoundedGaussian.for_mu_squared(
-            mu_squared=budget * SHARE, squared_steps=squared, dimension=sum(_fine_sizes(self.columns))
-        )
-
-    def mechanism(self, dimension: int | None = None) -> ObjectivePerturbation:
-        """The noise of one head, such that all of it keeps to (epsilon, delta)."""
-        gradient, second = self.loss.lipschitz * LONGEST, self.loss.curvature * LONGEST**2
-        if self.kind == "logistic":
-            second = LONGEST**2  # the theorem is about radius^2, p(1 - p) being the loss's own
-        count = self.dimension() if dimension is None else dimension
-        common: dict[str, Any] = {
-            "dimension": count, "gradient": gradient, "second": second, "rows": self.steps, "loss": self.kind,
-            "heads": self.heads, "tolerance": self.tolerance,
-        }  # fmt: skip
-        noise = self.histogram()
-        if noise is None:
-            return ObjectivePerturbation.for_target(
-                epsilon=Fraction(self.epsilon), delta=self.delta, ridge=self.ridge, **common
-            )
-        # The histogram's share is taken off by a smaller delta first; the composed curve has the last word.
-        event = noise.event
-        assert isinstance(event, GaussianEvent)
-        other = GaussianPair(squared=event.squared)
-        target, limit = down(Fraction(self.epsilon)), self.delta
-        most = gaussian_budget(epsilon=target, delta=limit).mu
-        rest = most * math.sqrt(1 - self.share)
-        for _ in range(200):
-            reduced = GaussianPair(mu=rest).hockey_stick(target).high
-            if reduced <= 0:
-                break
-            found = ObjectivePerturbation.for_target(
-                epsilon=target, delta=reduced, ridge=self._ridge(second, most), **common
-            )
-            if self._together(found, other).delta(target).high <= limit:
-                return found
-            rest *= 0.9995
-        raise NotCertified(
-            what="a model with bought bins", reason="the price leaves no room for its histogram",
-            hint="declare bins, or a larger epsilon",
+    def choice(self) -> ModelChoice:
+        """The perturbed objective for the whole price, beside the expected errors of its rivals."""
+        return perturbation(
+            epsilon=Fraction(self.epsilon), delta=Fraction(self.delta), loss=self.loss, radius=LONGEST,
+            dimension=self.dimension(), rows=self.steps, heads=self.heads, ridge=self.ridge,
+            tolerance=self.tolerance, reference_rows=self.reference_rows,
         )  # fmt: skip
 
-    def _ridge(self, second: float, most: float) -> float | None:
-        if self.ridge is not None or self.kind != "logistic":
-            return self.ridge
-        return float(f"{RIDGE * second * self.steps * self.heads / (self.epsilon - most**2 / 2):.6g}")
+    def parts(self, dimension: int | None = None) -> PerturbedParts:
+        """The noise of all parts, such that together they keep to (epsilon, delta)."""
+        # Chosen for as many numbers as there may be: a histogram that was drawn before cannot change the kind of noise.
+        chosen = self.choice().mechanism
+        if dimension is not None:
+            chosen = replace(chosen, dimension=dimension)  # type: ignore[type-var]
+        if not self.share and not self.calibration_share:
+            return PerturbedParts(model=chosen, heads=self.heads, histogram=None, calibration=None)
+        if isinstance(chosen, PureObjectivePerturbation):
+            return self._pure_parts(chosen)
+        assert isinstance(chosen, ObjectivePerturbation)
+        return self._gaussian_parts(chosen)
 
-    def _together(self, mechanism: ObjectivePerturbation, other: GaussianPair | None) -> Product:
-        pairs: list[Any] = [(p, self.heads) for p in mechanism._pairs()]
-        return Product(pairs=[*pairs, *([(other, 1)] if other is not None else [])])
+    def _pure_parts(self, chosen: PureObjectivePerturbation) -> PerturbedParts:
+        """Shares of epsilon, each of them exact."""
+        whole_price, histogram, calibration = Fraction(self.epsilon), None, None
+        if self.share:
+            moved = L1(Fraction(len(self.columns.columns) * self.steps))
+            histogram = Laplace.for_target(epsilon=whole_price * self.share, sensitivity=moved)
+        common: dict[str, Any] = {
+            "gradient": chosen.gradient, "second": chosen.second, "rows": self.steps, "loss": chosen.loss,
+        }  # fmt: skip
+        if self.calibration_share:
+            calibration = PureObjectivePerturbation.for_target(
+                epsilon=whole_price * self.calibration_share, dimension=2, **common
+            )
+        model = PureObjectivePerturbation.for_target(
+            epsilon=whole_price * (1 - self.share - self.calibration_share), dimension=chosen.dimension,
+            heads=self.heads, ridge=self.ridge, tolerance=self.tolerance, **common,
+        )  # fmt: skip
+        return PerturbedParts(model=model, heads=self.heads, histogram=histogram, calibration=calibration)
 
-    def events(self, mechanism: ObjectivePerturbation) -> tuple[Event, ...]:
-        """All that is run."""
-        noise = self.histogram()
-        first = () if noise is None else (noise.event,)
-        return (*first, *(e for _ in range(self.heads) for e in mechanism.events))
+    def _gaussian_parts(self, chosen: ObjectivePerturbation) -> PerturbedParts:
+        """Shares of mu^2 first; then the model's is made smaller until the composed curve keeps to the price."""
+        target, limit = down(Fraction(self.epsilon)), self.delta
+        most = gaussian_budget(epsilon=target, delta=limit).mu
+        ridge = chosen.ridge
+        if self.ridge is None and self.kind == "logistic":
+            # The Gaussian parts of all curves begin before half of epsilon, together.
+            room = (target - most**2 / 2) / (1 + (1 / FIRM if self.calibration_share else 0))
+            ridge = float(f"{RIDGE * chosen.second * self.steps * self.heads / room:.6g}")
+        histogram = calibration = None
+        others: list[Any] = []
+        if self.share:
+            histogram = RoundedGaussian.for_mu_squared(
+                mu_squared=Fraction(most) ** 2 * self.share,
+                squared_steps=len(self.columns.columns) * self.steps**2,
+                dimension=sum(_fine_sizes(self.columns)),
+            )
+            event = histogram.event
+            assert isinstance(event, GaussianEvent)
+            others.append((GaussianPair(squared=event.squared), 1))
+        if self.calibration_share:
+            mu = most * math.sqrt(self.calibration_share)
+            calibration = replace(
+                chosen, dimension=2, ridge=float(f"{FIRM * ridge:.6g}"), output_mu=float(f"{mu / 100:.4g}"),
+                noise_std=rounded_up(chosen.gradient * self.steps / (mu * math.sqrt(1 - COVER))),
+            )  # fmt: skip
+            others += [(p, 1) for p in calibration.pairs]
+        left = most * math.sqrt((1 - self.share - self.calibration_share) / self.heads)
 
-    def bound(self, mechanism: ObjectivePerturbation) -> Profile:
-        """The composed curve of all that is run."""
-        noise = self.histogram()
-        parts = [(mechanism.bound, self.heads)]
-        if noise is not None:
-            parts.append((Profile.of(noise.bound), 1))
-        return Profile.product(parts)
+        def attempt(shrink: int) -> ObjectivePerturbation | None:
+            mu = left * 0.9995**shrink
+            found = replace(
+                chosen, ridge=ridge, output_mu=float(f"{mu / 100:.4g}"),
+                noise_std=rounded_up(chosen.gradient * self.steps / (mu * math.sqrt(1 - COVER))),
+            )  # fmt: skip
+            together = Product(pairs=[*((p, self.heads) for p in found.pairs), *others])
+            return found if together.delta(target).high <= limit else None
+
+        model = smallest_shrink(attempt, MOST_SHRINKS)
+        if model is None:
+            raise NotCertified(
+                what="a model with bought bins or calibrated scores", reason="the price leaves no room for all parts",
+                hint="declare bins, calibrate=False, or a larger epsilon",
+            )  # fmt: skip
+        return PerturbedParts(model=model, heads=self.heads, histogram=histogram, calibration=calibration)
 
     # --- running: the only part that sees rows ---------------------------------------------------------
     def release(self, X: Any, targets: Sequence[Floats], *, source: Source | None = None) -> PerturbedRelease:
         """Buys bins where that is asked for, then releases one minimiser a head; NaN targets count as absent rows."""
         source = source if source is not None else default_source()
         columns, counts = self.columns, None
-        noise = self.histogram()
-        if noise is not None:
+        if self.share:
+            noise = self.parts().histogram
+            assert noise is not None
             fine = np.concatenate(_fine_counts(self.columns, X, _usable(targets)))
-            counts = noise.release(fine, source=source).to_floats()
-            columns = bought_columns(self.columns, counts, bins=self.bins)
-            counts = _merged(self.columns, columns, counts)
+            bought = noise.release(fine, source=source)
+            columns = bought_columns(self.columns, bought.to_floats(), bins=self.bins)
+            counts = _merged(self.columns, columns, bought.to_floats())
         coded = columns.linear(X) if self.coding == "linear" else columns.codes(X)
-        mechanism = self.mechanism(coded.shape[1] if self.coding == "linear" else columns.dimension)
-        smooth = None
+        parts = self.parts(coded.shape[1] if self.coding == "linear" else columns.dimension)
+        mechanism, smooth = parts.model, None
         if self.coding == "binned" and self.smooth:
             smooth = columns.roughness(self.smooth * mechanism.ridge)
         found, publishable = [], True
@@ -197,12 +277,37 @@ class PerturbedPlan:
             design = self._design(columns, coded[used])
             head = perturbed_head(self.loss, design, target[used], mechanism, smooth)
             released = mechanism.release(head, source=source)
-            found.append(released.to_floats())
+            found.append(columns.monotone(released.to_floats(), counts))
             publishable = publishable and released.publishable
+        weights, slope = np.array(found), 1.0
+        if parts.calibration is not None:
+            weights, slope = self._calibrated(columns, coded, targets[0], weights, parts.calibration, source)
         return PerturbedRelease(
-            plan=self, columns=columns, mechanism=mechanism, weights=np.array(found), counts=counts,
-            publishable=publishable,
+            plan=self, columns=columns, parts=parts, weights=weights, counts=counts, publishable=publishable,
+            slope=slope,
         )  # fmt: skip
+
+    def _calibrated(
+        self, columns: DeclaredColumns, coded: npt.NDArray[Any], target: Floats, weights: Floats,
+        noise: PerturbedMinimiser, source: Source,
+    ) -> tuple[Floats, float]:  # fmt: skip
+        """Slope and constant of the released score: logit = f + (a f + c), with a ridge on a and c.
+
+        The loss of a row at (a, c) is logistic in y (f + a f + c), whose slope p and second derivative p (1 - p) are
+        those of the theorem; its row (f/3, 1)/sqrt(2), f moved into [-3, 3], has a length of at most 1.
+        """
+        used = np.isfinite(target)
+        score = self._design(columns, coded[used]).model(weights[0])
+        inside = np.clip(score, -WIDEST_SCORE, WIDEST_SCORE) / WIDEST_SCORE
+        table = np.column_stack([inside, np.ones(len(inside))]) * math.sqrt(0.5)
+        head = perturbed_head(
+            ShiftedLogistic(by=score), DenseDesign(table=table, radius=LONGEST), target[used], noise, None
+        )
+        a, c = noise.release(head, source=source).to_floats() * math.sqrt(0.5)
+        slope = float(np.clip(1 + a / WIDEST_SCORE, 1 / STEEPEST, STEEPEST))
+        out = weights * slope
+        out[0, -1] += float(c) / columns.height
+        return out, slope
 
     def _design(self, columns: DeclaredColumns, coded: npt.NDArray[Any]) -> ModelRows:
         if self.coding == "linear":
@@ -214,7 +319,7 @@ def perturbed_head(
     loss: SmoothLoss,
     design: ModelRows,
     target: Floats,
-    mechanism: ObjectivePerturbation,
+    mechanism: PerturbedMinimiser,
     smooth: Floats | None,
 ) -> Minimise:
     """The minimiser of one head, for the mechanism; targets are moved into their range."""
@@ -235,10 +340,16 @@ class PerturbedRelease:
 
     plan: PerturbedPlan
     columns: DeclaredColumns
-    mechanism: ObjectivePerturbation
+    parts: PerturbedParts
     weights: Floats
     counts: Floats | None
     publishable: bool
+    slope: float = 1.0
+
+    @property
+    def mechanism(self) -> PerturbedMinimiser:
+        """The noise of one head."""
+        return self.parts.model
 
     def __call__(self, X: Any) -> Floats:
         """The released function at rows, one column a head."""
@@ -324,4 +435,5 @@ def _merged(fine: DeclaredColumns, coarse: DeclaredColumns, counts: Floats) -> F
         places = other.places(lows)
         out.append(np.append(np.bincount(places, weights=own[:-1], minlength=other.bins), own[-1]))
     rows = float(np.mean([part.sum() for part in out]))
-    return np.concatenate([*out, [rows]])
+    # Cells of pairs were not counted: their bands know the ridge alone.
+    return np.concatenate([*out, np.zeros(sum(p.bins for p in coarse.pair_columns)), [rows]])

@@ -9,41 +9,35 @@ a usable target as absent. `neighbours` is "add-or-remove" (the default: the num
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
-from tacit.exact.checks import is_number, members, positive
+from tacit.exact.checks import flag, positive
 from tacit.functions.models.columns import BINS, DeclaredColumns, NumberColumn
-from tacit.functions.models.estimators import (
-    PUBLIC_LABELS,
+from tacit.functions.models.conventions import (
     SECRET_SEED,
-    class_numbers,
-    declared_classes,
+    BoundedRegressor,
+    ChancesMixin,
+    HeadsClassifier,
+    PlainRegressor,
     float_column,
     float_table,
-    object_column,
+    keep,
+    price_of,
     relation,
+    target_column,
+    unit_of,
 )
 from tacit.functions.models.losses import ClippedPoisson
 from tacit.functions.models.perturbed import SMOOTH, PerturbedPlan, PerturbedRelease
 from tacit.functions.models.solvers import Huber, Logistic, SmoothLoss
-from tacit.guarantees import Guarantee, Unit, group_of, rows
-
-
-def public_classes(column: Any) -> npt.NDArray[Any]:
-    """The labels that occur: for who states that everybody knows them."""
-    from sklearn.utils.multiclass import check_classification_targets
-
-    labels = np.asarray(column.tolist())
-    check_classification_targets(labels)
-    return np.unique(labels)
+from tacit.guarantees import Guarantee
+from tacit.mechanisms.objective import CERTIFIED
 
 
 class PerturbedModel(BaseEstimator):  # type: ignore[misc]
@@ -61,21 +55,19 @@ class PerturbedModel(BaseEstimator):  # type: ignore[misc]
                 parameter="columns", value=len(found.columns), must=f"declare every column of X, which has {count}",
                 hint="bounds of numbers and values of categories are declared for each",
             )  # fmt: skip
-        return found
+        return found.with_terms(
+            interactions=getattr(self, "interactions", None), monotone=getattr(self, "monotone", None)
+        )
 
     def plan(self, *, n_features: int, n_classes: int = 2) -> PerturbedPlan:
         """What fit would run on a table with these columns: its noise and its price. No row is read."""
-        for name in ("epsilon", "delta"):
-            if getattr(self, name) is None:
-                raise InvalidParameter(
-                    parameter=name, value=None, must="be given",
-                    hint="there is no default: how much may be revealed is for you to say",
-                )  # fmt: skip
+        price_of(self)
         return PerturbedPlan(
             columns=self._declared(n_features), coding=self.coding, loss=self._loss(), epsilon=self.epsilon,
             delta=self.delta, neighbours=relation(self.neighbours), rows=self.rows,
             heads=n_classes if n_classes > 2 else 1, ridge=self.ridge, smooth=getattr(self, "smooth", 0.0),
-            bought=bool(getattr(self, "buy_bins", False)), bins=getattr(self, "bins", BINS),
+            bought=flag("buy_bins", getattr(self, "buy_bins", False)), bins=getattr(self, "bins", BINS),
+            calibrated=flag("calibrate", getattr(self, "calibrate", False)) and n_classes == 2,
             tolerance=None if self.tolerance is None else positive("tolerance", self.tolerance),
         )  # fmt: skip
 
@@ -114,32 +106,18 @@ class PerturbedModel(BaseEstimator):  # type: ignore[misc]
         except InvalidParameter:
             return ()
 
-    def _column(self, X: Any, y: Any) -> Any:
-        if y is None:
-            raise InvalidParameter(
-                parameter="y", value=None, must="be given: requires y to be passed, but the target y is None"
-            )
-        column = column_or_1d(object_column(y), warn=True)
-        if column.shape[0] != X.shape[0]:
-            raise InvalidParameter(
-                parameter="y",
-                value=f"{column.shape[0]} values",
-                must=f"have one for each of {X.shape[0]} rows",
-            )
-        return column
-
     def _release(self, X: Any, targets: list[Floats], n_classes: int, declared: tuple[str, ...] = ()) -> None:
         plan = self.plan(n_features=X.shape[1], n_classes=n_classes)
         released = plan.release(X, targets, source=self.source)
         self.plan_, self.model_ = plan, released
         self.columns_ = released.columns
-        self.events_ = plan.events(released.mechanism)
+        self.events_ = released.parts.events
+        declared = (*declared, CERTIFIED)
         if not released.publishable:
             declared = (*declared, SECRET_SEED)
-        unit: Unit = rows(neighbours=plan.neighbours)
-        if plan.rows > 1:
-            unit = group_of(unit, size=plan.rows)
-        self.guarantee_ = Guarantee(bound=plan.bound(released.mechanism), unit=unit, declared=declared)
+        self.guarantee_ = Guarantee(
+            bound=released.parts.bound, unit=unit_of(plan.neighbours, plan.rows), declared=declared
+        )
 
     def _values(self, X: Any) -> Floats:
         check_is_fitted(self, "model_")
@@ -176,104 +154,18 @@ class PerturbedModel(BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-class PerturbedClassifier(ClassifierMixin, PerturbedModel):  # type: ignore[misc]
-    """Classes by logistic loss: one function for two classes, one against the rest for each of more."""
+class PerturbedClassifier(ChancesMixin, HeadsClassifier, PerturbedModel):
+    """Classes by logistic loss."""
 
     def _loss(self) -> SmoothLoss:
         return Logistic()
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True
-        return tags
 
-    def fit(self, X: Any, y: Any) -> Any:
-        """Draws the noise, minimises, and keeps what was released; rows and labels are not kept."""
-        if self.classes is None:
-            raise InvalidParameter(
-                parameter="classes", value=None, must='be declared, such as classes=[0, 1], or be "public"',
-                hint='"public" takes the labels that occur, and states that everybody knows them',
-            )  # fmt: skip
-        table = self._table(X, reset=True)
-        column = self._column(table, y)
-        public = isinstance(self.classes, str) and self.classes == "public"
-        classes = public_classes(column) if public else declared_classes(self.classes)
-        places = class_numbers(column, classes)
-        heads = [1] if len(classes) <= 2 else list(range(len(classes)))
-        known = places >= 0
-        targets = [np.where(known, np.where(places == h, 1.0, -1.0), np.nan) for h in heads]
-        self._release(table, targets, len(classes), (PUBLIC_LABELS,) if public else ())
-        self.classes_ = classes
-        return self
-
-    def decision_function(self, X: Any) -> Floats:
-        """The released function: above 0 means the second class; for more classes, one column each."""
-        values = self._values(X)
-        return values[:, 0] if values.shape[1] == 1 else values
-
-    def predict_proba(self, X: Any) -> Floats:
-        """1 / (1 + e^-f) for two classes; for more, the chances of all heads scaled to add up to 1."""
-        from scipy.special import expit
-
-        chances = expit(self._values(X))
-        if chances.shape[1] == 1:
-            return (
-                np.hstack([1 - chances, chances]) if len(self.classes_) == 2 else np.ones((len(chances), 1))
-            )
-        return np.asarray(chances / chances.sum(axis=1, keepdims=True))
-
-    def predict_log_proba(self, X: Any) -> Floats:
-        """The logarithms of predict_proba."""
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.predict_proba(X)))
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The class of each row of X."""
-        values = self._values(X)
-        chosen = (values[:, 0] > 0).astype(int) if values.shape[1] == 1 else values.argmax(axis=1)
-        # One known class leaves nothing to choose.
-        return np.asarray(self.classes_[np.minimum(chosen, len(self.classes_) - 1)])
-
-
-class PerturbedRegressor(RegressorMixin, PerturbedModel):  # type: ignore[misc]
+class PerturbedRegressor(BoundedRegressor, PerturbedModel):
     """Targets within declared bounds, by Huber's loss on them scaled to [-1, 1]."""
 
     def _loss(self) -> SmoothLoss:
         return Huber(threshold=positive("threshold", self.threshold))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = True
-        return tags
-
-    def _bounds(self) -> tuple[float, float]:
-        if self.target_bounds is None:
-            raise InvalidParameter(
-                parameter="target_bounds", value=None, must="be declared as (low, high)",
-                hint="bounds are never read from the data; targets outside are moved to the nearer bound",
-            )  # fmt: skip
-        numbers = members("target_bounds", self.target_bounds)
-        fine = len(numbers) == 2 and all(is_number(v) and math.isfinite(v) for v in numbers)
-        if not fine or not numbers[0] < numbers[1]:
-            raise InvalidParameter(
-                parameter="target_bounds",
-                value=self.target_bounds,
-                must="be two finite numbers, low below high",
-            )
-        return float(numbers[0]), float(numbers[1])
-
-    def fit(self, X: Any, y: Any) -> Any:
-        """Draws the noise, minimises, and keeps what was released; rows and targets are not kept."""
-        low, high = self._bounds()
-        table = self._table(X, reset=True)
-        self._release(table, [float_column(self._column(table, y), low=low, high=high)], 2)
-        return self
-
-    def predict(self, X: Any) -> Floats:
-        """The released function at each row of X, in the target's unit and within its bounds."""
-        low, high = self._bounds()
-        middle, half = low / 2 + high / 2, high / 2 - low / 2
-        return np.asarray(np.clip(middle + half * self._values(X)[:, 0], low, high))
 
 
 class PrivateLinearRegression(PerturbedRegressor):
@@ -288,31 +180,21 @@ class PrivateLinearRegression(PerturbedRegressor):
         threshold: Any = 0.5, neighbours: Any = "add-or-remove", rows: Any = 1, ridge: Any = None,
         tolerance: Any = None, source: Any = None,
     ) -> None:  # fmt: skip
-        self.epsilon = epsilon
-        self.delta = delta
-        self.columns = columns
-        self.target_bounds = target_bounds
-        self.threshold = threshold
-        self.neighbours = neighbours
-        self.rows = rows
-        self.ridge = ridge
-        self.tolerance = tolerance
-        self.source = source
+        keep(self, locals())
 
     @property
     def coef_(self) -> Floats:
         """One number a column, and one a category, in the target's unit."""
-        low, high = self._bounds()
-        return np.asarray(self._coefficients()[0][0] * (high / 2 - low / 2))
+        return np.asarray(self._coefficients()[0][0] * self._middle_and_half()[1])
 
     @property
     def intercept_(self) -> float:
         """The value where all numbers are 0 and no category is declared."""
-        low, high = self._bounds()
-        return float(low / 2 + high / 2 + (high / 2 - low / 2) * self._coefficients()[1][0])
+        middle, half = self._middle_and_half()
+        return float(middle + half * self._coefficients()[1][0])
 
 
-class PrivatePoissonRegression(RegressorMixin, PerturbedModel):  # type: ignore[misc]
+class PrivatePoissonRegression(PlainRegressor, PerturbedModel):
     """Counts with a rate e^f, f linear in declared columns; counts and rates are clipped at `most`.
 
     Guarantee: (epsilon, delta), the composed curve of what is drawn (`guarantee_`). Theorems `objective-bounded`,
@@ -324,15 +206,7 @@ class PrivatePoissonRegression(RegressorMixin, PerturbedModel):  # type: ignore[
         neighbours: Any = "add-or-remove", rows: Any = 1, ridge: Any = None, tolerance: Any = None,
         source: Any = None,
     ) -> None:  # fmt: skip
-        self.epsilon = epsilon
-        self.delta = delta
-        self.columns = columns
-        self.most = most
-        self.neighbours = neighbours
-        self.rows = rows
-        self.ridge = ridge
-        self.tolerance = tolerance
-        self.source = source
+        keep(self, locals())
 
     def _most(self) -> float:
         if self.most is None:
@@ -345,16 +219,11 @@ class PrivatePoissonRegression(RegressorMixin, PerturbedModel):  # type: ignore[
     def _loss(self) -> SmoothLoss:
         return ClippedPoisson(most=self._most())
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = True
-        return tags
-
     def fit(self, X: Any, y: Any) -> Any:
         """Draws the noise, minimises, and keeps what was released; rows and counts are not kept."""
         most = self._most()
         table = self._table(X, reset=True)
-        scaled = float_column(self._column(table, y), low=0.0, high=most)
+        scaled = float_column(target_column(table, y), low=0.0, high=most)
         self._release(table, [(scaled + 1) * (most / 2)], 2)
         return self
 
@@ -378,29 +247,21 @@ class PrivateAdditiveClassifier(PerturbedClassifier):
 
     Guarantee: (epsilon, delta), the composed curve of what is drawn (`guarantee_`). Numbers have `bins` even bins of
     their declared range, or declared edges; `buy_bins` chooses them by a noisy histogram instead, for a tenth of mu^2.
-    `smooth` weighs squared differences of neighbouring bins, in ridges. Theorems `objective-perturbation`,
-    `objective-groups`, `objective-exactness`.
+    `smooth` weighs squared differences of neighbouring bins, in ridges. `interactions` lists pairs of columns with a
+    term of their own, `monotone` columns whose shapes rise or fall. `calibrate` fits slope and constant of the released
+    score, for a twentieth of mu^2. Theorems `objective-perturbation`, `objective-groups`, `objective-pure`,
+    `objective-exactness`.
     """
 
     coding = "binned"
 
     def __init__(
         self, epsilon: Any = None, delta: Any = None, *, columns: Any = None, classes: Any = None, bins: Any = BINS,
-        buy_bins: Any = False, smooth: Any = SMOOTH, neighbours: Any = "add-or-remove", rows: Any = 1,
-        ridge: Any = None, tolerance: Any = None, source: Any = None,
+        buy_bins: Any = False, smooth: Any = SMOOTH, interactions: Any = None, monotone: Any = None,
+        calibrate: Any = True, neighbours: Any = "add-or-remove", rows: Any = 1, ridge: Any = None,
+        tolerance: Any = None, source: Any = None,
     ) -> None:  # fmt: skip
-        self.epsilon = epsilon
-        self.delta = delta
-        self.columns = columns
-        self.classes = classes
-        self.bins = bins
-        self.buy_bins = buy_bins
-        self.smooth = smooth
-        self.neighbours = neighbours
-        self.rows = rows
-        self.ridge = ridge
-        self.tolerance = tolerance
-        self.source = source
+        keep(self, locals())
 
     @property
     def shapes_(self) -> Any:
@@ -423,22 +284,10 @@ class PrivateAdditiveRegressor(PerturbedRegressor):
     def __init__(
         self, epsilon: Any = None, delta: Any = None, *, columns: Any = None, target_bounds: Any = None,
         threshold: Any = 0.5, bins: Any = BINS, buy_bins: Any = False, smooth: Any = SMOOTH,
-        neighbours: Any = "add-or-remove", rows: Any = 1, ridge: Any = None, tolerance: Any = None,
-        source: Any = None,
+        interactions: Any = None, monotone: Any = None, neighbours: Any = "add-or-remove", rows: Any = 1,
+        ridge: Any = None, tolerance: Any = None, source: Any = None,
     ) -> None:  # fmt: skip
-        self.epsilon = epsilon
-        self.delta = delta
-        self.columns = columns
-        self.target_bounds = target_bounds
-        self.threshold = threshold
-        self.bins = bins
-        self.buy_bins = buy_bins
-        self.smooth = smooth
-        self.neighbours = neighbours
-        self.rows = rows
-        self.ridge = ridge
-        self.tolerance = tolerance
-        self.source = source
+        keep(self, locals())
 
     @property
     def shapes_(self) -> Any:
@@ -446,5 +295,5 @@ class PrivateAdditiveRegressor(PerturbedRegressor):
         from tacit.functions.models.shapes import Shapes
 
         check_is_fitted(self, "model_")
-        low, high = self._bounds()
-        return Shapes.of(self.model_, unit=high / 2 - low / 2, middle=low / 2 + high / 2)
+        middle, half = self._middle_and_half()
+        return Shapes.of(self.model_, unit=half, middle=middle)

@@ -196,4 +196,4 @@ def _stds(released: PerturbedRelease) -> Floats | None:
     if plan.smooth:
         second = second + released.columns.roughness(plan.smooth * mechanism.ridge)
     inverse = np.linalg.inv(second)
-    return np.asarray(mechanism.noise_std * np.sqrt((inverse**2).sum(axis=1)))
+    return np.asarray(mechanism.term_std * np.sqrt((inverse**2).sum(axis=1)))

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import is_number
-from tacit.functions.models.estimators import (
+from tacit.functions.models.conventions import (
     SECRET_SEED,
     class_numbers,
     declared_classes,
