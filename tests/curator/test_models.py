@@ -16,12 +16,16 @@ from tacit.curator.functions import additive_model, linear_regression, logistic_
 from tacit.curator.functions.models import PerturbedFit, bin_names, bin_sizes, perturbed_fit
 from tacit.errors import InvalidParameter, TacitError, WrongType
 from tacit.guarantees import Neighbours
+from tacit.mechanisms.objective import CERTIFIED
+from tacit.mechanisms.pure_objective import PureObjectivePerturbation
 from tacit.pld import Product
 
 ASKS: dict[str, Any] = {
     "logistic": logistic_regression(["x", "c", "d"], "k"),
     "flag": logistic_regression(["x"], "f"),
     "additive": additive_model(["x", "c"], "k", bins=6),
+    "pair": additive_model(["x", "c"], "k", bins=6, interactions=[("x", "c")]),
+    "rising": additive_model(["x", "c"], "k", bins=6, monotone={"x": "increasing"}),
     "additive number": additive_model(["x"], "z", bins=6),
     "linear": linear_regression(["x", "c"], "z"),
 }
@@ -40,10 +44,20 @@ def test_what_is_run_is_what_is_charged_and_confirmed(name: str, unit: str) -> N
     with curator(protect=protect) as held:
         release = held.release(ASKS[name], **PAID)
         events = release.planned.assignment.events
-        assert [e.rows for e, _ in flatten(events) if e.kind == "objective_perturbation"] == [steps]
-        pairs = [(e.pairs(Neighbours.ADD_OR_REMOVE)[0], n) for e, n in flatten(events)]  # type: ignore[index]
-        assert 0.9e-5 < Product(pairs=pairs).delta(1.0).high <= 1e-5
-        assert 0.999 < held.spent.parameters["epsilon"] <= 1
+        noise = release.planned.assignment.fit.noise
+        assert noise.rows == steps
+        assert 0.99 < held.spent.parameters["epsilon"] <= 1
+        if isinstance(noise, PureObjectivePerturbation):
+            # Few terms: pure noise is less, and no delta is spent.
+            assert 0.99 < sum(e.epsilon for e in events) <= 1
+            assert release.guarantee.bound.kind == "pure"
+        else:
+            assert [e.rows for e, _ in flatten(events) if e.kind == "objective_perturbation"] == [steps]
+            pairs = [(e.pairs(Neighbours.ADD_OR_REMOVE)[0], n) for e, n in flatten(events)]  # type: ignore[index]
+            assert 0.9e-5 < Product(pairs=pairs).delta(1.0).high <= 1e-5
+        assert CERTIFIED in release.guarantee.declared
+        assert CERTIFIED in release.certificate["guarantee"]["declared"]
+        assert "output noise" in release.certificate["mechanism"]["chosen"]
         certificate = release.certificate
         assert certificate["guarantee"] == release.guarantee.record
         assert "objective-exactness" in certificate["theorems"]
@@ -87,7 +101,7 @@ def test_bins_cover_every_step_once() -> None:
         sizes = bin_sizes(inputs, bins)
         assert len(bin_names(inputs, bins)) == sum(sizes)
         assert len(set(bin_names(inputs, bins))) == sum(sizes)
-        fit = perturbed_fit(question, Fraction(1), Fraction(1, 10**5))
+        fit, _ = perturbed_fit(question, Fraction(1), Fraction(1, 10**5))
         assert isinstance(fit, PerturbedFit)
         width = inputs.columns[2].width
         steps = np.append(np.arange(width + 1.0), np.nan)
@@ -113,12 +127,27 @@ def test_refusals_before_a_charge() -> None:
             (lambda: additive_model(["x"], "k", bins=10_000), InvalidParameter),
             (lambda: additive_model(["t"], "k"), TacitError),
             (lambda: logistic_regression(["x"], "k", ridge=-1), InvalidParameter),
+            (lambda: additive_model(["x"], "k", interactions=[("x", "c")]), InvalidParameter),
+            (lambda: additive_model(["x", "c"], "k", interactions=[("x", "x")]), InvalidParameter),
+            (
+                lambda: additive_model(["x", "c"], "k", interactions=[("x", "c"), ("c", "x")]),
+                InvalidParameter,
+            ),
+            (lambda: additive_model(["x", "c"], "k", interactions=["xc"]), InvalidParameter),
+            (lambda: additive_model(["x", "c"], "k", monotone={"c": "increasing"}), InvalidParameter),
+            (lambda: additive_model(["x", "c"], "k", monotone={"x": "up"}), InvalidParameter),
+            (lambda: additive_model(["x", "c"], "k", monotone=["x"]), InvalidParameter),
+            (
+                lambda: additive_model(
+                    ["x", "c"], "k", interactions=[("x", "c")], monotone={"x": "increasing"}
+                ),
+                InvalidParameter,
+            ),
         ):
             with pytest.raises(problem):
                 held.release(make(), **PAID)
-        for price in ({"epsilon": 1}, {"rho": 0.1}):
-            with pytest.raises(TacitError):
-                held.release(ASKS["logistic"], **price)
+        with pytest.raises(InvalidParameter):
+            held.release(ASKS["logistic"], within=0.1)
         assert held.spent is None or held.spent.parameters["epsilon"] == 0
 
 
@@ -130,3 +159,99 @@ def test_odd_rows_raise_nothing() -> None:
     with curator(data=data) as held:
         for name in ("logistic", "additive", "linear"):
             assert held.release(ASKS[name], **PAID).publishable
+
+
+@pytest.mark.parametrize("price", [{"epsilon": 1}, {"rho": 0.1}, {"mu": 0.5}])
+@pytest.mark.parametrize("unit", UNITS)
+def test_prices_without_a_delta_buy_pure_noise(price: dict[str, float], unit: str) -> None:
+    protect, steps = UNITS[unit]
+    with curator(protect=protect) as held:
+        for name in ("logistic", "additive", "linear"):
+            release = held.release(ASKS[name], **price)
+            noise = release.planned.assignment.fit.noise
+            assert isinstance(noise, PureObjectivePerturbation)
+            assert noise.rows == steps
+            assert opinion_on_certificate(release.certificate).confirmed
+            assert "objective-pure" in release.certificate["theorems"]
+            if "epsilon" in price:
+                assert 0.99 < noise.exact_epsilon <= 1
+                assert release.guarantee.bound.kind == "pure"
+            total = noise.objective_epsilon + noise.output.exact_epsilon
+            assert total <= noise.exact_epsilon
+
+
+def test_a_declared_direction_holds_whatever_the_noise() -> None:
+    with curator(data=small(400), protect=tacit.rows()) as held:
+        for way in ("increasing", "decreasing"):
+            ask = additive_model(["x", "c"], "k", bins=8, monotone={"x": way})
+            release = held.release(ask, epsilon=0.05, delta=1e-5)
+            values = np.array(release.table["value"])[:8]
+            assert bool((np.diff(values) * (1 if way == "increasing" else -1) >= 0).all())
+            found = release.function({"x": np.linspace(-1, 1, 40), "c": ["a"] * 40})
+            assert bool((np.diff(found) * (1 if way == "increasing" else -1) >= -1e-9).all())
+            table = release.table
+            assert bool((np.array(table["low"]) <= np.array(table["value"])).all())
+            assert bool((np.array(table["value"]) <= np.array(table["high"])).all())
+
+
+def test_interactions_see_what_shapes_cannot() -> None:
+    rng = np.random.default_rng(1)
+    data = small(4000)
+    data["c"] = rng.choice(["a", "b"], 4000)
+    data["k"] = np.where((data["x"] > 0) == (data["c"] == "a"), "yes", "no")
+    with curator(data=data, protect=tacit.rows()) as held:
+        points = {"x": [-0.8, 0.8, -0.8, 0.8], "c": ["a", "a", "b", "b"]}
+        right = ["no", "yes", "yes", "no"]
+        plain = held.release(additive_model(["x", "c"], "k", bins=6), epsilon=4, delta=1e-5)
+        paired = additive_model(["x", "c"], "k", bins=6, interactions=[("c", "x")])
+        release = held.release(paired, epsilon=4, delta=1e-5)
+        assert list(release.function.predict(points)) == right
+        assert list(plain.function.predict(points)) != right
+        # One more column, one more entry of the same height: a row stays within the unit ball.
+        fit = release.planned.assignment.fit
+        codes = fit._codes({"x": np.array([0.0, np.nan]), "c": np.array([1.0, np.nan])})
+        assert codes.shape[1] == 4
+        assert codes.shape[1] * fit.height**2 <= 1 + 2.0**-40
+        assert bool((np.diff(codes, axis=1) > 0).all())
+        names = [str(t) for t in release.table["term"]]
+        assert len(set(names)) == len(names) == fit.noise.dimension
+        assert any("x" in n and "c = a" in n and "&" in n for n in names)
+
+
+def test_models_in_plan_files(tmp_path: Any) -> None:
+    small(200).to_csv(tmp_path / "t.csv", index=False)
+    (tmp_path / "plan.toml").write_text(
+        """
+[data]
+path = "t.csv"
+[protect]
+unit = "rows"
+[schema]
+x = { kind = "number", low = -1, high = 1 }
+c = { kind = "category", keys = ["a", "b", "c"] }
+k = { kind = "category", keys = ["no", "yes"] }
+[budget]
+epsilon = 1
+[[release]]
+name = "shapes"
+kind = "additive"
+columns = ["x", "c"]
+target = "k"
+bins = 4
+epsilon = 0.5
+interactions = [["x", "c"]]
+[[release]]
+name = "rising"
+kind = "additive"
+columns = ["x", "c"]
+target = "k"
+bins = 4
+epsilon = 0.5
+monotone = { x = "increasing" }
+"""
+    )
+    from tacit.curator.plan_files import read_plan
+
+    asks = read_plan(tmp_path / "plan.toml").asks
+    assert [a.statistic.describe().get("interactions") for a in asks] == [[["c", "x"]], None]
+    assert [a.statistic.describe().get("monotone") for a in asks] == [None, [["x", "increasing"]]]

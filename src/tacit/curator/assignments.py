@@ -116,6 +116,11 @@ class Assignment:
             found.append("compose-pure" if self.pure() is not None else "compose-gdp")
         return tuple(dict.fromkeys(found))
 
+    @property
+    def declared(self) -> tuple[str, ...]:
+        """What the claim assumes and no program checks."""
+        return ()
+
     def pure(self) -> Fraction | None:
         """The exact epsilon, where the whole assignment has one."""
         return _total([m.exact_epsilon for m in self.mechanisms])

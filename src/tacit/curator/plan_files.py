@@ -265,6 +265,20 @@ def parents(where: str, value: Any) -> dict[str, str | None]:
     return {child: None if parent == "" else text(where, parent) for child, parent in value.items()}
 
 
+def name_pairs(where: str, value: Any) -> list[list[str]]:
+    """A list of pairs of columns."""
+    if not isinstance(value, list) or not all(isinstance(v, list) and len(v) == 2 for v in value):
+        _refuse(where, value, "be a list of pairs of columns", 'interactions = [["age", "sex"]]')
+    return [[text(where, name) for name in pair] for pair in value]
+
+
+def ways(where: str, value: Any) -> dict[str, str]:
+    """A table from columns to "increasing" or "decreasing"."""
+    if not isinstance(value, Mapping):
+        _refuse(where, value, "be a table", 'monotone = { age = "increasing" }')
+    return {name: text(where, way) for name, way in value.items()}
+
+
 def patterns(where: str, value: Any) -> list[dict[str, Any]]:
     """A list of tables from columns to a value or a list of values."""
     if not isinstance(value, list) or not all(isinstance(v, Mapping) for v in value):
@@ -352,6 +366,7 @@ WORDS: dict[str, Reader] = {
     "guarantee": text,
     "horizon": amount,
     "impossible": patterns,
+    "interactions": name_pairs,
     "intercept": amount,
     "interval": amount,
     "kernel": text,
@@ -360,6 +375,7 @@ WORDS: dict[str, Reader] = {
     "loss": text,
     "memory": text,
     "missing": words,
+    "monotone": ways,
     "mu": amount,
     "multiline": flag,
     "name": text,

@@ -35,7 +35,7 @@ from tacit.curator.assignments import (
     pure_within,
 )
 from tacit.curator.charging import Charged, Shared, charge, must_cover
-from tacit.curator.exact_answers import ExactAssignment, assign_exactly, priors_of
+from tacit.curator.exact_answers import assign_exactly, priors_of
 from tacit.curator.expected_error import Expected, expected
 from tacit.curator.fitted import fitted
 from tacit.curator.functions.assignment import assign_function
@@ -636,10 +636,7 @@ def _planned(a: Query, question: Question, assignment: Assignment, plain: Assign
         bound=assignment.bound,
         unit=unit,
         condition=priors_of(assignment) or condition_of(assignment),
-        declared=(
-            *(assignment.declared if isinstance(assignment, ExactAssignment) else declared_by(assignment)),
-            *question.details.get("declared", ()),
-        ),
+        declared=(*assignment.declared, *declared_by(assignment), *question.details.get("declared", ())),
     )
     return Planned(
         ask=a, question=question, assignment=assignment, guarantee=_promise(a, made), expected=error,

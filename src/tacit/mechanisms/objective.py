@@ -315,6 +315,7 @@ def smallest_shrink(attempt: Callable[[int], T | None], most: int) -> T | None:
 
 
 def known_loss(loss: object) -> None:
+    """Refuses a loss that no theorem is about."""
     if not isinstance(loss, str) or loss not in LOSSES:
         raise InvalidParameter(parameter="loss", value=loss, must=f"be one of {', '.join(LOSSES)}")
 
@@ -345,6 +346,7 @@ def _largest(epsilon: float, delta: float) -> float:
 
 
 def no_room(epsilon: float) -> NotCertified:
+    """The refusal of a price that is too small."""
     return NotCertified(
         what="objective perturbation", reason=f"epsilon = {epsilon:g} leaves no room for these rows at this delta",
         hint="a larger epsilon, fewer rows of one unit, or another mechanism",

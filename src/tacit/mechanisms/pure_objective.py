@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 from tacit.accounting.events import ComposedEvent, Event, PureEvent
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import positive, refuse_if, whole
+from tacit.exact.checks import positive, refuse_if, require, whole
 from tacit.exact.rounding import Exact, up
 from tacit.exact.search import bisected
 from tacit.guarantees import Pure
@@ -32,6 +32,7 @@ from tacit.mechanisms.objective import (
     rounded_up,
 )
 from tacit.noise import EuclideanBall
+from tacit.pld.pairs.objective import MOST_CURVATURE
 
 __all__ = ["PureObjectivePerturbation"]
 
@@ -98,6 +99,12 @@ class PureObjectivePerturbation(PerturbedMinimiser):
 
     def __post_init__(self) -> None:
         self._check("noise_scale", "output_epsilon")
+        require(
+            self.curvature <= MOST_CURVATURE, parameter="curvature", value=self.curvature,
+            must=f"be at most {MOST_CURVATURE:g}: the second derivative of a row over the ridge",
+        )  # fmt: skip
+        # Both noises exist and both costs are numbers, or it is refused here.
+        assert self.events
 
     @classmethod
     def for_target(
@@ -164,7 +171,7 @@ class PureObjectivePerturbation(PerturbedMinimiser):
 
     @property
     def output(self) -> KNorm:
-        scale = Fraction(up(self.reach / Fraction(self.output_epsilon)))
+        scale = up(self.reach / Fraction(self.output_epsilon))
         return KNorm(sensitivity=Gauge(self.reach, self._ball), noise_scale=scale, spacing=self.spacing)
 
     @property

@@ -37,6 +37,7 @@ from tacit.exact.arrays import Floats
 from tacit.exact.balls import ball, lower
 from tacit.functions.densities import ReleasedDensity
 from tacit.mechanisms.base import Mechanism, confidence_level
+from tacit.mechanisms.objective import CERTIFIED
 from tacit.noise.source import Source
 from tacit.sources.query import Cells
 from tacit.statistics.base import Question
@@ -144,6 +145,11 @@ class FunctionAssignment(Assignment):
         """What the claim rests on."""
         return self.fit.theorems
 
+    @property
+    def declared(self) -> tuple[str, ...]:
+        """What the bound of a perturbed objective rests on and no program proves beforehand."""
+        return (CERTIFIED,) if isinstance(self.fit, PerturbedFit) else ()
+
     def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> NoisyParts:
         """Fits, adds the noise, and lets go of the rows or their counts, however it ends."""
         (rows,) = cells
@@ -178,9 +184,11 @@ class FunctionAssignment(Assignment):
             value, half = (x[:, 0] if x.shape[1] == 1 else x for x in (value, half))
             return Estimate(value=value, low=value - half, high=value + half)
         if isinstance(fit, PerturbedFit):
-            value = fit.terms(numbers)
+            value, plain = fit.terms(numbers), fit.terms(numbers, shaped=False)
             half = np.full(value.shape, z * fit.term_std)
-            return Estimate(value=value, low=value - half, high=value + half)
+            # The minimiser lies around the released numbers; a declared direction may move a value out of there.
+            low, high = np.minimum(plain - half, value), np.maximum(plain + half, value)
+            return Estimate(value=value, low=low, high=high)
         grid = fit_grid(question)
         plain, reach = fit.values(numbers, grid), z * fit.stds(grid)[:, None]
         half = reach / fit.unit
@@ -294,19 +302,22 @@ def assign_function(question: Question, price: Price, *, earlier: bool = False) 
 
 
 def _assign_model(question: Question, price: Price) -> FunctionAssignment:
-    """One perturbed objective at the (epsilon, delta) of the price."""
-    if price.kind != "approximate" or price.epsilon is None or price.delta is None:
+    """One perturbed objective at the (epsilon, delta) of the price, or at the pure epsilon that it has room for."""
+    epsilon = pure_within(price)
+    if epsilon is None:
         raise InvalidParameter(
-            parameter="price", value=price.kind, must="have an epsilon and a delta, which a perturbed objective needs",
-            hint="pay with epsilon= and delta=; rho and mu buy a classifier or a regression function",
+            parameter="price", value=price.kind, must="have an epsilon, rho or mu: a model has no error to be paid by",
+            hint="pay with epsilon= and delta=, or with epsilon= alone for pure noise",
         )  # fmt: skip
-    fit = perturbed_fit(question, price.epsilon, price.delta)
-    reason = (
-        f"objective perturbation: {fit.noise.dimension} terms, a random linear term of noise_std "
-        f"{fit.noise.noise_std:.3g} beside a ridge of {fit.noise.ridge:.3g}; noise on the weights of the same fit "
-        f"would have to cover moves of {fit.noise.gradient * fit.noise.rows / fit.noise.ridge:.3g}"
-    )
-    return FunctionAssignment(noise=(), price=price, reason=reason, delta=price.delta, fit=fit)
+    given = price.delta if price.kind == "approximate" and price.delta is not None else Fraction(0)
+    fit, choice = perturbed_fit(question, epsilon, given)
+    pure = fit.noise.exact_epsilon
+    if pure is not None:
+        _within(pure, epsilon)
+    return FunctionAssignment(
+        noise=(), price=price, reason=choice.reason, delta=given if pure is None else Fraction(0), fit=fit,
+        candidates=choice.errors,
+    )  # fmt: skip
 
 
 def _of_cells(fit: HistogramDensityFit, price: Price, reason: str) -> FunctionAssignment:

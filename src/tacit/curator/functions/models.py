@@ -7,6 +7,7 @@ one perturbed objective, its released minimiser, and the model read back from it
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -19,13 +20,15 @@ from tacit.curator.functions.fits import FunctionFit
 from tacit.curator.functions.statistics import FunctionStatistic, InputColumns, Points, ends
 from tacit.errors import InvalidParameter, WrongType
 from tacit.exact.arrays import Floats
-from tacit.exact.checks import non_negative, positive, settle, text, whole
-from tacit.functions.models.columns import BINS, LONGEST, OTHER
+from tacit.exact.checks import members, non_negative, positive, settle, text, whole
+from tacit.functions.models.columns import BINS, LONGEST, OTHER, CategoryColumn, DeclaredColumns, NumberColumn
 from tacit.functions.models.objective import BinnedDesign, DenseDesign, ModelRows
 from tacit.functions.models.perturbed import SMOOTH, perturbed_head
+from tacit.functions.models.rivals import ModelChoice, perturbation
 from tacit.functions.models.solvers import Huber, Logistic, SmoothLoss
 from tacit.guarantees import Neighbours, Unit
-from tacit.mechanisms.objective import ObjectivePerturbation
+from tacit.mechanisms.knorm import KNorm
+from tacit.mechanisms.objective import PerturbedMinimiser
 from tacit.noise.source import Source
 from tacit.sources.columns import Category, Date, Flag, Measured
 from tacit.sources.expressions import Expression
@@ -124,13 +127,18 @@ class LinearModel(ModelStatistic):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdditiveModel(ModelStatistic):
-    """One shape a column, over even bins of its declared range: of a logit for two classes, else of a number."""
+    """One shape a column, over even bins of its declared range: of a logit for two classes, else of a number.
+
+    `interactions` are pairs of columns with a term of their own, `monotone` pairs of a column and its direction.
+    """
 
     kind: ClassVar[str] = "additive"
     coding: ClassVar[str] = "binned"
     bins: int = BINS
     smooth: float = SMOOTH
     threshold: float = 0.5
+    interactions: tuple[tuple[str, str], ...] = ()
+    monotone: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         ModelStatistic.__post_init__(self)
@@ -141,11 +149,22 @@ class AdditiveModel(ModelStatistic):
         if self.bins > MOST_BINS:
             raise InvalidParameter(parameter="bins", value=self.bins, must=f"be at most {MOST_BINS}")
 
+    def describe(self) -> dict[str, Any]:
+        """Terms that are not asked for are not told."""
+        said = ModelStatistic.describe(self)
+        return {k: v for k, v in said.items() if v or k not in ("interactions", "monotone")}
+
     def loss(self, question: Question) -> SmoothLoss:
         return Logistic() if "classes" in question.details else Huber(threshold=self.threshold)
 
     def _features(self, inputs: InputColumns) -> tuple[str, ...]:
-        return (*bin_names(inputs, self.bins), CONSTANT)
+        return (*bin_names(inputs, self.bins, self.terms(inputs)), CONSTANT)
+
+    def terms(self, inputs: InputColumns) -> DeclaredColumns:
+        """Bins, pairs and directions of the columns, by their places."""
+        return bin_layout(inputs, self.bins).with_terms(
+            interactions=self.interactions, monotone=dict(self.monotone)
+        )
 
     def on(self, schema: Schema, unit: Unit) -> Question:
         """The question; the target is a flag, a category with two values, or a number with bounds."""
@@ -163,29 +182,54 @@ def bin_sizes(inputs: InputColumns, bins: int) -> tuple[int, ...]:
     )
 
 
-def bin_names(inputs: InputColumns, bins: int) -> tuple[str, ...]:
-    """A name for each bin."""
+def bin_layout(inputs: InputColumns, bins: int) -> DeclaredColumns:
+    """The columns as bins, numbered; their names and ends are those of the schema."""
+    made = tuple(
+        CategoryColumn(values=tuple(range(size - 1)))
+        if isinstance(c, Category)
+        else NumberColumn(low=0, high=1, bins=size - 1)
+        for c, size in zip(inputs.columns, bin_sizes(inputs, bins), strict=True)
+    )
+    return DeclaredColumns(names=tuple(inputs.names), columns=made)
+
+
+def bin_names(inputs: InputColumns, bins: int, layout: DeclaredColumns | None = None) -> tuple[str, ...]:
+    """A name for each bin, and for each cell of a pair."""
     out: list[str] = []
     for name, column, size in zip(inputs.names, inputs.columns, bin_sizes(inputs, bins), strict=True):
-        if isinstance(column, Category):
-            own = [f"{name} = {v}" for v in column.values or ()]
-        else:
-            firsts = [-(-k * (column.width + 1) // (size - 1)) for k in range(size)]
-            own = [
-                f"{name} {column.label(column.lowest + a)}"
-                if b - a == 1
-                else f"{name} {column.label(column.lowest + a)} to {column.label(column.lowest + b - 1)}"
-                for a, b in pairwise(firsts)
-            ]
-        out += [*own, f"{name} {OTHER}"]
+        out += _bin_names(name, column, size, size - 1)
+    for pair in () if layout is None else layout.pair_columns:
+        one, two = (
+            _bin_names(inputs.names[k], inputs.columns[k], layout.sizes[k], groups - 1)  # type: ignore[union-attr]
+            for k, groups in zip(pair.places, pair.groups, strict=True)
+        )
+        out += [f"{a} & {b}" for a in one for b in two]
     return tuple(out)
+
+
+def _bin_names(name: str, column: Any, size: int, groups: int) -> list[str]:
+    """A name for each group of neighbouring bins, and for missing values."""
+    if isinstance(column, Category):
+        own = [f"{name} = {v}" for v in column.values or ()]
+    else:
+        bins, steps = size - 1, column.width + 1
+        # The first step of each bin, of bins the first of each group.
+        bins_before = [-(-k * bins // groups) for k in range(groups + 1)]
+        firsts = [-(-k * steps // bins) for k in bins_before]
+        own = [
+            f"{name} {column.label(column.lowest + a)}"
+            if b - a == 1
+            else f"{name} {column.label(column.lowest + a)} to {column.label(column.lowest + b - 1)}"
+            for a, b in pairwise(firsts)
+        ]
+    return [*own, f"{name} {OTHER}"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PerturbedFit(FunctionFit):
     """One released minimiser of a perturbed objective, and the model that it is."""
 
-    noise: ObjectivePerturbation
+    noise: PerturbedMinimiser
     inputs: InputColumns
     target: str
     coding: str
@@ -195,6 +239,29 @@ class PerturbedFit(FunctionFit):
     width: int = 1
     bins: int = BINS
     smooth: float = 0.0
+    interactions: tuple[tuple[str, str], ...] = ()
+    monotone: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def layout(self) -> DeclaredColumns:
+        """Bins, pairs and directions of the columns, by their places."""
+        return bin_layout(self.inputs, self.bins).with_terms(
+            interactions=self.interactions, monotone=dict(self.monotone)
+        )
+
+    def spread(self, confidence: float, coordinates: int = 1) -> float:
+        """Of the covering noise: normal, or one coordinate of noise that falls with its length."""
+        output = self.noise.output
+        if isinstance(output, KNorm):
+            return float(output.error_quantile(1 - (1 - confidence) / coordinates) / output.noise_std)
+        return FunctionFit.spread(self, confidence, coordinates)
+
+    @property
+    def mean_spread(self) -> float:
+        output = self.noise.output
+        if isinstance(output, KNorm):
+            return min(1.0, float(output.expected_error() / output.noise_std))
+        return float(np.sqrt(2 / np.pi))
 
     @property
     def mechanism(self) -> Any:
@@ -215,7 +282,7 @@ class PerturbedFit(FunctionFit):
     @property
     def height(self) -> float:
         """What a row has in each place."""
-        return 1 / math.sqrt(len(self.inputs.names) + 1)
+        return 1 / math.sqrt(len(self.inputs.names) + len(self.interactions) + 1)
 
     def integers(self, rows: TrainingRows) -> Any:
         """The coded rows and their targets. PRIVATE: to be given to the mechanism only."""
@@ -234,7 +301,7 @@ class PerturbedFit(FunctionFit):
         smooth = None
         if self.coding == "binned":
             design = BinnedDesign(codes=coded, bins=self.noise.dimension, height=self.height, radius=LONGEST)
-            smooth = self._roughness() if self.smooth else None
+            smooth = self.layout.roughness(self.smooth * self.noise.ridge) if self.smooth else None
         else:
             design = DenseDesign(table=coded, radius=LONGEST)
         head = perturbed_head(self.loss, design, target, self.noise, smooth)
@@ -245,7 +312,7 @@ class PerturbedFit(FunctionFit):
 
     def _codes(self, steps: dict[str, Floats]) -> npt.NDArray[np.int64]:
         """Places of bins, from steps above the lowest value and places of categories; gaps lie in the last bin."""
-        parts, at = [], 0
+        places = []
         for name, column, size in zip(
             self.inputs.names, self.inputs.columns, bin_sizes(self.inputs, self.bins), strict=True
         ):
@@ -256,21 +323,11 @@ class PerturbedFit(FunctionFit):
                 place = np.clip(whole_steps, 0, size - 2)
             else:
                 place = np.clip(whole_steps, 0, column.width) * (size - 1) // (column.width + 1)
-            parts.append(np.where(known, place, size - 1) + at)
-            at += size
-        count = len(parts[0])
-        return np.column_stack([*parts, np.full(count, at, dtype=np.int64)])
-
-    def _roughness(self) -> Floats:
-        """Squared differences of neighbouring bins of numbers, in ridges."""
-        total, at = np.zeros((self.noise.dimension, self.noise.dimension)), 0
-        weight = self.smooth * self.noise.ridge
-        for column, size in zip(self.inputs.columns, bin_sizes(self.inputs, self.bins), strict=True):
-            if not isinstance(column, Category):
-                for k in range(at, at + size - 2):
-                    total[k : k + 2, k : k + 2] += weight * np.array([[1.0, -1.0], [-1.0, 1.0]])
-            at += size
-        return total
+            places.append(np.where(known, place, size - 1))
+        layout = self.layout
+        places += [pair.cells(places) for pair in layout.pair_columns]
+        parts = [place + start for place, start in zip(places, layout.starts, strict=False)]
+        return np.column_stack([*parts, np.full(len(parts[0]), layout.dimension - 1, dtype=np.int64)])
 
     def _coded(self, coordinates: Floats) -> Floats:
         """Public points as rows of the model."""
@@ -292,11 +349,15 @@ class PerturbedFit(FunctionFit):
         return table
 
     def values(self, numbers: Floats, coordinates: Floats) -> Floats:
-        return np.asarray(self._coded(coordinates) @ numbers)[:, None]
+        return np.asarray(self._coded(coordinates) @ self._shaped(numbers))[:, None]
 
-    def terms(self, numbers: Floats) -> Floats:
+    def _shaped(self, numbers: Floats) -> Floats:
+        """With the declared directions: post-processing."""
+        return self.layout.monotone(numbers, None) if self.monotone else np.asarray(numbers)
+
+    def terms(self, numbers: Floats, *, shaped: bool = True) -> Floats:
         """What each place adds: to the logit, or to the outcome in its unit; the constant has the middle in it."""
-        out = np.asarray(numbers) * self.height * self.unit
+        out = np.array(self._shaped(numbers) if shaped else numbers) * self.height * self.unit
         if self.bounds is not None:
             out[-1] += (self.bounds[0] + self.bounds[1]) / 2
         return out
@@ -332,7 +393,7 @@ class PerturbedFit(FunctionFit):
     def about(self) -> str:
         return (
             "the minimiser of the objective with its random term; how far that term moves it depends on the data "
-            f"(its noise_std is {self.noise.noise_std:.3g} for a ridge of {self.noise.ridge:.3g})"
+            f"(its standard deviation is {self.noise.term_std:.3g} for a ridge of {self.noise.ridge:.3g})"
         )
 
     @property
@@ -340,32 +401,34 @@ class PerturbedFit(FunctionFit):
         return {
             "loss": self.loss.name, "coding": self.coding, "bins": self.bins, "smooth": self.smooth,
             "noise": self.noise.noise_distribution,
+            **({"interactions": [list(p) for p in self.interactions]} if self.interactions else {}),
+            **({"monotone": dict(self.monotone)} if self.monotone else {}),
         }  # fmt: skip
 
 
-def perturbed_fit(question: Question, epsilon: Fraction, delta: Fraction) -> PerturbedFit:
-    """The fit of a model at this price; every number of it is public."""
+def perturbed_fit(question: Question, epsilon: Fraction, delta: Fraction) -> tuple[PerturbedFit, ModelChoice]:
+    """The fit of a model at this price, delta = 0 being pure, and why this one; every number of it is public."""
     statistic = question.statistic
     assert isinstance(statistic, ModelStatistic)
     inputs: InputColumns = question.details["inputs"]
     base, group = base_unit(question.unit)
     rows = row_limit(question.unit) * group * (2 if base.neighbours is Neighbours.REPLACE_ONE else 1)
-    loss, binned = statistic.loss(question), statistic.coding == "binned"
-    bins = statistic.bins if isinstance(statistic, AdditiveModel) else BINS
-    dimension = (sum(bin_sizes(inputs, bins)) if binned else inputs.coordinates) + 1
-    logistic = isinstance(loss, Logistic)
-    noise = ObjectivePerturbation.for_target(
-        epsilon=epsilon, delta=delta, dimension=dimension, gradient=loss.lipschitz * LONGEST,
-        second=(1.0 if logistic else loss.curvature) * LONGEST**2, rows=rows,
-        loss="logistic" if logistic else "bounded", ridge=statistic.ridge,
+    loss, additive = statistic.loss(question), statistic if isinstance(statistic, AdditiveModel) else None
+    choice = perturbation(
+        epsilon=epsilon, delta=delta, loss=loss, radius=LONGEST, rows=rows, ridge=statistic.ridge,
+        dimension=inputs.coordinates + 1 if additive is None else additive.terms(inputs).dimension,
     )  # fmt: skip
     outcome = question.details.get("outcome")
-    return PerturbedFit(
-        noise=noise, inputs=inputs, target=statistic.target, coding=statistic.coding, loss=loss,
+    terms: dict[str, Any] = {} if additive is None else {
+        "bins": additive.bins, "smooth": additive.smooth, "interactions": additive.interactions,
+        "monotone": additive.monotone,
+    }  # fmt: skip
+    fit = PerturbedFit(
+        noise=choice.mechanism, inputs=inputs, target=statistic.target, coding=statistic.coding, loss=loss,
         classes=tuple(question.details.get("classes", ())), bounds=None if outcome is None else ends(outcome),
-        width=1 if outcome is None else outcome.width, bins=bins,
-        smooth=statistic.smooth if isinstance(statistic, AdditiveModel) else 0.0,
+        width=1 if outcome is None else outcome.width, **terms,
     )  # fmt: skip
+    return fit, choice
 
 
 def logistic_regression(
@@ -393,13 +456,36 @@ def linear_regression(
 
 def additive_model(
     columns: Any, target: str, *, bins: int = BINS, smooth: float = SMOOTH, threshold: float = 0.5,
-    ridge: float | None = None, where: str | Expression | None = None,
+    interactions: Any = (), monotone: Any = None, ridge: float | None = None, where: str | Expression | None = None,
 ) -> AdditiveModel:  # fmt: skip
     """One shape a column: `additive_model(["age", "sex"], "employed", bins=12)`; released by its bins.
 
     Numbers have `bins` even bins of their declared range; `smooth` weighs squared differences of neighbouring ones.
+    interactions=[("age", "sex")] adds terms of two columns, monotone={"age": "increasing"} makes a shape rise.
     """
     return AdditiveModel(
         columns=by_columns(columns), target=target, bins=bins, smooth=smooth, threshold=threshold, ridge=ridge,
-        where=filter_of(where),
+        interactions=_name_pairs(interactions), monotone=_named_ways(monotone), where=filter_of(where),
     )  # fmt: skip
+
+
+def _name_pairs(given: Any) -> tuple[tuple[str, str], ...]:
+    """Pairs of names, each in the order of the alphabet: one question, one form."""
+    out = []
+    for pair in members("interactions", given):
+        two = members("interactions", pair)
+        if len(two) != 2 or not all(isinstance(n, str) for n in two):
+            raise InvalidParameter(
+                parameter="interactions", value=len(two), must="be pairs of names of columns"
+            )
+        first, second = sorted(two)
+        out.append((first, second))
+    return tuple(sorted(out))
+
+
+def _named_ways(given: Any) -> tuple[tuple[str, str], ...]:
+    if given is not None and not isinstance(given, Mapping):
+        raise InvalidParameter(
+            parameter="monotone", value=type(given).__name__, must='be like {"age": "increasing"}'
+        )
+    return tuple(sorted((text("monotone", n), text("monotone", w)) for n, w in (given or {}).items()))
