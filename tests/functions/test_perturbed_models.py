@@ -392,11 +392,11 @@ def test_rows_of_the_calibration_are_within_the_unit_ball(monkeypatch: pytest.Mo
         return perturbed_head(loss, design, *more)
 
     monkeypatch.setattr(perturbed, "perturbed_head", watched)
-    X, y = people(400)
+    X, y = people(4000)
     model = additive(epsilon=8).fit(X, y)
     (_, _), (loss, design) = seen
     assert np.linalg.norm(design.table, axis=1).max() <= 1 + 2.0**-40
-    assert design.table.shape == (400, 2)
+    assert design.table.shape == (4000, 2)
     # Without the last step the function is that score; with it, slope and constant of it.
     assert np.abs(loss.by).max() > 3
     found = model.decision_function(X)
@@ -404,7 +404,7 @@ def test_rows_of_the_calibration_are_within_the_unit_ball(monkeypatch: pytest.Mo
     assert found == pytest.approx(np.polyval(again, loss.by), abs=1e-9)
     assert again[0] == pytest.approx(model.model_.slope)
     # Slope and second derivative of the shifted loss are p and p (1 - p) of one number.
-    t, target = np.linspace(-4, 4, 400), np.where(np.arange(400) % 2 == 0, 1.0, -1.0)
+    t, target = np.linspace(-4, 4, 4000), np.where(np.arange(4000) % 2 == 0, 1.0, -1.0)
     p = -target * loss.slopes(t, target)
     assert bool(((p >= 0) & (p <= 1)).all())
     assert loss.bends(t, target) == pytest.approx(p * (1 - p))
