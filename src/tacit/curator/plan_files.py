@@ -182,6 +182,15 @@ def word(where: str, value: Any) -> str | int:
     return value if isinstance(value, int) and not isinstance(value, bool) else text(where, value)
 
 
+def each_value(where: str, value: Any) -> dict[str, int]:
+    """A column and how many rows of each of its values: { year = 1 }."""
+    if not isinstance(value, Mapping) or len(value) != 1:
+        raise InvalidParameter(
+            parameter=where, value=type(value).__name__, must="be a table with one column: { year = 1 }"
+        )
+    return {str(name): whole(where, number) for name, number in value.items()}
+
+
 def flag(where: str, value: Any) -> bool:
     """true or false, and nothing that is taken for one of them."""
     if not isinstance(value, bool):
@@ -339,6 +348,7 @@ WORDS: dict[str, Reader] = {
     "another": flag,
     "at": shares,
     "at_most": whole,
+    "at_most_each": each_value,
     "bandwidth": widths,
     "bins": edges,
     "by": columns,
@@ -685,7 +695,7 @@ def _ledger(plan: Path, name: str | list[str] | None) -> str | None:
 
 def unit_in(table: Mapping[str, Any]) -> Unit:
     """The unit of a [protect] table."""
-    given = _table("[protect]", table, ("at_most", "column", "groups", "neighbours", "unit"))
+    given = _table("[protect]", table, ("at_most", "at_most_each", "column", "groups", "neighbours", "unit"))
     kind = given.pop("unit", None)
     if kind == "rows":
         known("word in [protect] for rows", given, ("neighbours",))

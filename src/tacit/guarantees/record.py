@@ -98,7 +98,15 @@ def _unit_from(data: dict[str, Any]) -> Unit:
 
 def _tagged(table: dict[str, Any], value: Any) -> dict[str, Any]:
     kind = next(name for name, cls in table.items() if cls is type(value))
-    return {"kind": kind, **{f.name: _plain(getattr(value, f.name)) for f in fields(value)}}
+    held = {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, People):
+        # Left out where nothing is declared, as in records that were written before there was such a limit.
+        held = (
+            {**held, "each": list(value.each)}
+            if value.each
+            else {n: v for n, v in held.items() if n != "each"}
+        )
+    return {"kind": kind, **held}
 
 
 def _plain(value: Any) -> Any:

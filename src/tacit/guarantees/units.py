@@ -13,8 +13,10 @@ no more about priv(X) than can be simulated from alt(X). Rows are the case priv 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from tacit.errors import InvalidParameter, UnitMismatch, UnknownName
 from tacit.exact.checks import check_fields, settle, text
@@ -78,12 +80,14 @@ class Rows(Unit):
 class People(Unit):
     """One person (or school, household, ...) with all their rows, of which at most `at_most` are used.
 
-    `groups` bounds in how many groups (keys of a `by`) a person may be counted; None where not declared.
+    `groups` bounds in how many groups (keys of a `by`) a person may be counted; None where not declared. `each` is a
+    column and how many rows with one value of it are used at most: ("year", 1) for a panel with one row a year.
     """
 
     column: str
     at_most: int
     groups: int | None = None
+    each: tuple[str, int] | None = None
 
     def __post_init__(self) -> None:
         Unit.__post_init__(self)
@@ -99,10 +103,14 @@ class People(Unit):
         settle(self, column=str(self.column), at_most=how_many("at_most", self.at_most))
         if self.groups is not None:
             settle(self, groups=how_many("groups", self.groups))
+        if self.each is not None:
+            settle(self, each=_each(self.column, self.each))
 
     @property
     def noun(self) -> str:
         limits = [] if self.at_most == 1 else [f"at most {self.at_most} are used"]
+        if self.each is not None:
+            limits.append(f"at most {self.each[1]} of each {self.each[0]}")
         if self.groups is not None:
             limits.append("in one group" if self.groups == 1 else f"in at most {self.groups} groups")
         rows_used = "their row" if self.at_most == 1 else "their rows"
@@ -112,6 +120,20 @@ class People(Unit):
     def reach(self) -> int:
         """In how many groups at most a person's rows lie: each row lies in one."""
         return self.at_most if self.groups is None else min(self.groups, self.at_most)
+
+
+def _each(person: str, each: object) -> tuple[str, int]:
+    """A column that is not the person's, and a number of rows."""
+    if not isinstance(each, tuple | list) or len(each) != 2 or not isinstance(each[0], str) or not each[0]:
+        raise InvalidParameter(
+            parameter="at_most_each", value=type(each).__name__, must="be one column with a number of rows",
+            hint='at_most_each={"year": 1}',
+        )  # fmt: skip
+    if each[0] == person:
+        raise InvalidParameter(
+            parameter="at_most_each", value=person, must="be another column than the person's"
+        )
+    return str(each[0]), how_many("at_most_each", each[1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,10 +193,20 @@ def people(
     *,
     at_most: int,
     groups: int | None = None,
+    at_most_each: Mapping[str, int] | None = None,
     neighbours: str | Neighbours = Neighbours.ADD_OR_REMOVE,
 ) -> People:
-    """Protect each person with all their rows; `column` says whose row it is."""
-    return People(column=column, at_most=at_most, groups=groups, neighbours=Neighbours.parse(neighbours))
+    """Protect each person with all their rows; `column` says whose row it is.
+
+    `at_most_each={"year": 1}` uses at most one row of a person with each year: for panels, where releases by year then
+    need less noise.
+    """
+    each: Any = at_most_each
+    if isinstance(at_most_each, Mapping):
+        each = next(iter(at_most_each.items())) if len(at_most_each) == 1 else [*at_most_each.items()]
+    return People(
+        column=column, at_most=at_most, groups=groups, each=each, neighbours=Neighbours.parse(neighbours)
+    )
 
 
 def group_of(unit: Unit, *, size: int) -> GroupOf:
@@ -234,11 +266,25 @@ def steps(known: Unit, wanted: Unit) -> tuple[int, tuple[str, ...]]:
                 right=str(wanted),
                 hint="a bound for people in few groups says nothing of people in more of them",
             )
-        if (base_wanted.groups, base_wanted.at_most) != (base_known.groups, base_known.at_most):
+        if base_known.each is not None and not _within(base_wanted, base_known.each):
+            raise UnitMismatch(
+                left=str(known),
+                right=str(wanted),
+                hint=f"a bound for people with few rows of each {base_known.each[0]} says nothing of other people",
+            )
+        limits = [(p.groups, p.at_most, p.each) for p in (base_wanted, base_known)]
+        if limits[0] != limits[1]:
             theorems.append("fewer-neighbours")
     if size_known > 1 and count < size_known:
         theorems.append("fewer-neighbours")
     return -(-count // size_known), tuple(dict.fromkeys(theorems))
+
+
+def _within(people: People, each: tuple[str, int]) -> bool:
+    """Have these people at most so many rows of each value of that column?"""
+    if people.at_most <= each[1]:
+        return True
+    return people.each is not None and people.each[0] == each[0] and people.each[1] <= each[1]
 
 
 def _identity(unit: Unit) -> tuple[object, ...]:

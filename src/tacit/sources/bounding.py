@@ -1,4 +1,4 @@
-"""At most m rows of each person, and at most g groups, chosen in the engine by a keyed hash of declared values.
+"""At most m rows of each person, of each value of a column, and in g groups, chosen by a keyed hash of declared values.
 
 Every row is first turned into what is declared about it: clamped, on its grid, missing where it is no such value. The
 rows of a person are put in the order of a hash of (key, person, declared values), equal hashes in the order of the
@@ -28,7 +28,7 @@ from tacit.sources.compiling import Reader, bytewise, in_steps
 from tacit.sources.engines import text_of_query
 from tacit.sources.tables import Table, _check_key, keyed, people_of, words
 
-HASH, RANK = "__tacit_hash", "__tacit_rank"
+HASH, RANK, EACH = "__tacit_hash", "__tacit_rank", "__tacit_each"
 NUMBER, TEXT = "__tacit_id_number", "__tacit_id_text"
 NARROW = 8
 
@@ -52,7 +52,7 @@ def bounded_relation(table: Table, axes: Sequence[Axis] = (), *, key: bytes | No
     all_rows = (table.stamp(), key, ())
     place = (*all_rows[:2], tuple(axes)) if limited else all_rows
     if all_rows not in table.bounded:
-        rows = _first_rows if table.portable else _first_rows_in_duckdb
+        rows = _first_rows if _plain(table) else _first_rows_in_duckdb
         table.bounded[all_rows] = error_boundary.rows(
             lambda: rows(table, key, unit.at_most), source=table.source
         )
@@ -72,12 +72,18 @@ def reader_of(table: Table, relation: Any) -> Reader:
     return Reader(relation, table.schema, person=table.person, engine=table.dialect, coded=coded)
 
 
+def _plain(table: Table) -> bool:
+    """Is the bounding done by Ibis alone: in every engine alike, or by two limits one after the other?"""
+    unit = people_of(table.unit)
+    return table.portable or (unit is not None and unit.each is not None)
+
+
 def _coded(table: Table) -> frozenset[str]:
     """Declared lists of words; not the person's own column, whose values tell people apart.
 
     Nor a list with a NUL, which no type of DuckDB can name. Other engines, and portable bounding, have the words.
     """
-    if table.portable:
+    if _plain(table):
         return frozenset()
     return frozenset(
         name
@@ -232,11 +238,18 @@ def _first_rows(table: Table, key: bytes, at_most: int) -> Any:
             )
         }
     )
-    rank = ibis.row_number().over(group_by=table.person, order_by=_order([HASH, *others]))
-    ranked = hashed.mutate(**{RANK: rank})
-    return _kept(
-        table, ranked.filter(ibis.ifelse(ranked[RANK] < at_most, True, False)).select(*table.columns)
-    )
+    unit = people_of(table.unit)
+    limits: list[tuple[list[str], int]] = [([table.person], at_most)]
+    if unit is not None and unit.each is not None:
+        column, most = unit.each
+        # First within each declared value of the column, then of what is left: both are functions of one's own rows.
+        hashed = hashed.mutate(**{EACH: _form(table, column, hashed[column])})
+        limits.insert(0, ([table.person, EACH], most))
+    for among, most in limits:
+        rank = ibis.row_number().over(group_by=among, order_by=_order([HASH, *others]))
+        ranked = hashed.mutate(**{RANK: rank})
+        hashed = ranked.filter(ibis.ifelse(ranked[RANK] < most, True, False)).drop(RANK)
+    return _kept(table, hashed.select(*table.columns))
 
 
 def _first_groups(table: Table, relation: Any, axes: Sequence[Axis], key: bytes, groups: int) -> Any:

@@ -158,6 +158,8 @@ class Table:
         whose = people_of(unit)
         self.person = whose.column if whose else None
         self.columns = tuple(dict.fromkeys([*schema, *([self.person] if self.person else [])]))
+        if whose is not None and whose.each is not None:
+            _ = schema[whose.each[0]]  # an error that says which columns are declared
         self._again = again
         self._lock = _lock_of(opened.relation)
         self._reading = False

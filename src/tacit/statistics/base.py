@@ -33,6 +33,8 @@ from tacit.sources.axes import (
     Binned,
     CountPeople,
     CountRows,
+    Cut,
+    Listed,
     OpenAxis,
     axes_of,
     cell_count,
@@ -107,8 +109,52 @@ def replaced(unit: Unit) -> bool:
     return base_unit(unit)[0].neighbours is Neighbours.REPLACE_ONE
 
 
+def determined(unit: Unit, axes: Sequence[Axis]) -> tuple[int, int] | None:
+    """(most rows of a person in one group, number of groups), where the keys tell the column of `at_most_each`."""
+    base, _ = base_unit(unit)
+    if not isinstance(base, People) or base.each is None or base.each[1] >= base.at_most:
+        return None
+    for axis in axes:
+        every = isinstance(axis, Listed) or (isinstance(axis, Cut) and axis.count == axis.values.width + 1)
+        if axis.column == base.each[0] and every and axis.size is not None:
+            return base.each[1], axis.size
+    return None
+
+
+def panel(at_most: int, each: int, groups: int) -> tuple[int, int]:
+    """(L1, squared L2) of the row counts of one person: at most `each` in a group, and `at_most` in all.
+
+    Convex in the counts, so largest at an extreme point of {0 <= v <= each, sum v <= at_most}: full groups and one
+    remainder (theorem `panels`).
+    """
+    whole, rest = divmod(min(at_most, groups * each), each)
+    return whole * each + rest, whole * each**2 + rest**2
+
+
+def _of_panel(largest: int, unit: Unit, found: tuple[int, int], *, one_key: bool) -> GlobalSensitivity:
+    """Rows that add between 0 and `largest` to one coordinate of the cell that they lie in, for people of a panel.
+
+    Replaced people differ most in different cells. Where every group is one cell and one coordinate (`one_key`) they
+    must then lie in different groups, and share them.
+    """
+    at_most, (each, groups) = row_limit(unit), found
+    l1, squared = panel(at_most, each, groups)
+    if replaced(unit):
+        l1, squared = 2 * l1, 2 * squared
+        if one_key:
+            split = [(panel(at_most, each, a), panel(at_most, each, groups - a)) for a in range(groups + 1)]
+            l1, squared = (max(x[i] + y[i] for x, y in split) for i in range(2))
+    moved = _sensitivity(l1 * largest, squared * largest**2, min(each, at_most) * largest)
+    return moved.times(base_unit(unit)[1])
+
+
 def boxes(
-    intervals: Sequence[tuple[int, int]], unit: Unit, *, cells: int | None, absent: bool
+    intervals: Sequence[tuple[int, int]],
+    unit: Unit,
+    *,
+    cells: int | None,
+    absent: bool,
+    axes: Sequence[Axis] = (),
 ) -> GlobalSensitivity:
     """Rows that add (v_1, ..., v_r), v_i anywhere in [a_i, b_i], to the cell they lie in.
 
@@ -116,8 +162,11 @@ def boxes(
     the corners of the box, in one cell, and 0 where that is possible. Add-or-remove: L1 = m sum M_i,
     L2^2 = m^2 sum M_i^2, Linf = m max M_i. Replace-one: two corners in one cell (D), one corner against nothing
     (M, if `absent`: a person always may have no row), or two corners in two cells (2 sum M_i, 2 sum M_i^2, max M_i).
+    People of a panel, whose group the keys of `axes` tell, move one number that is not negative by less (`panels`).
     """
-    m = row_limit(unit)
+    m, found = row_limit(unit), determined(unit, axes)
+    if found is not None and len(intervals) == 1 and intervals[0][0] >= 0:
+        return _of_panel(intervals[0][1], unit, found, one_key=cells == found[1])
     large = [max(abs(a), abs(b)) for a, b in intervals]
     moves = [(sum(large), sum(x * x for x in large), max(large))]
     if replaced(unit):
@@ -130,12 +179,16 @@ def boxes(
     return best.times(m * base_unit(unit)[1])
 
 
-def simplex(total: int, unit: Unit) -> GlobalSensitivity:
+def simplex(total: int, unit: Unit, axes: Sequence[Axis] = ()) -> GlobalSensitivity:
     """Rows that add a vector of whole numbers >= 0 with sum T, all of it in one coordinate for at least two rows.
 
     The extreme contributions of a unit with m rows are m T e_i (and 0). Add-or-remove: m T in every norm.
-    Replace-one: m T (e_i - e_j): L1 = 2 m T, L2^2 = 2 m^2 T^2, Linf = m T, in one cell or in two.
+    Replace-one: m T (e_i - e_j): L1 = 2 m T, L2^2 = 2 m^2 T^2, Linf = m T, in one cell or in two. People of a panel:
+    theorem `panels`.
     """
+    found = determined(unit, axes)
+    if found is not None:
+        return _of_panel(total, unit, found, one_key=False)
     twice = 2 if replaced(unit) else 1
     return _sensitivity(twice * total, twice * total**2, total).times(row_limit(unit) * base_unit(unit)[1])
 
@@ -503,6 +556,9 @@ class Statistic(ABC):
         """What all statistics share: axes, filter, and whether a row may count nowhere."""
         if self.where is not None:
             self.where.check(schema)
+        base, _ = base_unit(unit)
+        if isinstance(base, People) and base.each is not None:
+            _ = schema[base.each[0]]  # an error that says which columns are declared
         axes = axes_of(self.by, schema)
         absent = (
             self.where is not None

@@ -93,7 +93,7 @@ class Count(Statistic):
             people_only(unit)
             sensitivity = subsets(unit, cells=frame.cells)
         else:
-            sensitivity = boxes([(1, 1)], unit, cells=frame.cells, absent=frame.absent)
+            sensitivity = boxes([(1, 1)], unit, cells=frame.cells, absent=frame.absent, axes=frame.axes)
         return Question(
             statistic=self,
             schema=schema,

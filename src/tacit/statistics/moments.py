@@ -78,7 +78,7 @@ class Mean(Statistic):
         frame = self._frame(schema, unit, (self.column,))
         low, width = float(column.lowest * column.spacing), float(column.width * column.spacing)
         form: Form = Share(low=low, width=width)
-        joint, single = simplex(column.width, unit), _alone(column.width, unit, frame)
+        joint, single = simplex(column.width, unit, frame.axes), _alone(column.width, unit, frame)
         parts, sensitivities = (
             _parts(("above", "below"), column.spacing, frame),
             {"above": single, "below": single},
@@ -139,7 +139,7 @@ class Proportion(Statistic):
                 sensitivity=frame.sensitivity,
             )
         single = _alone(1, unit, frame)
-        joint = simplex(1, unit)
+        joint = simplex(1, unit, frame.axes)
         form: Form = Share(low=0.0, width=1.0, above="yes", below="no")
         parts, sensitivities = _parts(("yes", "no"), Fraction(1), frame), {"yes": single, "no": single}
         if public_rows(frame, unit):
@@ -200,7 +200,7 @@ class Variance(Statistic):
                 CountRows(where=self.where, present=(self.column,)),
                 Steps(column=self.column, where=self.where), Squares(column=self.column, where=self.where),
             ),
-            parts=_parts(names, column.spacing**2, frame), sensitivity=simplex(total, unit),
+            parts=_parts(names, column.spacing**2, frame), sensitivity=simplex(total, unit, frame.axes),
             sensitivities={names[0]: single, names[1]: middle, names[2]: single},
             form=Root(of=spread) if self.root else spread,
             support=frame.support, support_sensitivity=frame.sensitivity,
@@ -274,7 +274,7 @@ def _top_product(width: int) -> int:
 
 def _alone(top: int, unit: Unit, frame: Frame) -> GlobalSensitivity:
     """One part by itself: a row adds between 0 and `top` to one cell."""
-    return boxes([(0, top)], unit, cells=frame.cells, absent=frame.absent)
+    return boxes([(0, top)], unit, cells=frame.cells, absent=frame.absent, axes=frame.axes)
 
 
 # Sums and ratios of sums of clamped, rounded values.
@@ -299,7 +299,9 @@ class Sum(Statistic):
     def on(self, schema: Schema, unit: Unit) -> Question:
         column = summed(schema, self.column)
         frame = self._frame(schema, unit, (self.column,))
-        sensitivity = boxes([(column.lowest, column.highest)], unit, cells=frame.cells, absent=frame.absent)
+        sensitivity = boxes(
+            [(column.lowest, column.highest)], unit, cells=frame.cells, absent=frame.absent, axes=frame.axes
+        )
         return Question(
             statistic=self, schema=schema, unit=unit, axes=frame.axes,
             requests=frame.request(*_needed(self, column)),
