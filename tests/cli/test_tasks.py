@@ -224,6 +224,22 @@ def test_a_survival_curve(desk: Desk) -> None:
     assert "95% interval for sampling and noise" in page
 
 
+def test_a_regression_table(desk: Desk) -> None:
+    write_csv("slid.csv", slid())
+    desk.task("A regression table", "wages.toml")
+    code, told = desk("tacit plan wages.toml")
+    assert code == 0
+    assert "the coefficient of age" in told
+    code, told = desk("tacit release wages.toml --out wages")
+    assert code == 0
+    assert "for sampling and noise" in told
+    found = values("wages/values/regression.csv")
+    lines = [row for row in found if row["measure"] == "coefficient"]
+    assert [row["term"] for row in lines] == ["(constant)", "age", "education", "sex = Male"]
+    assert all(float(row["low"]) < float(row["value"]) < float(row["high"]) for row in lines)
+    assert desk("tacit verify wages")[0] == 0
+
+
 def test_counts_that_are_never_off_by_more_than_a_bound(desk: Desk) -> None:
     rows = slid(people=500)
     write_csv("slid.csv", rows)

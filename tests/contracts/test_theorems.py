@@ -69,6 +69,7 @@ STATISTICS = {
     ),
     "sum": tacit.sum("cost"),
     "survival": tacit.statistics.survival("cost", "sick", 3),
+    "regression": tacit.statistics.regression("cost", on=["age", "state"]),
     "mean": tacit.mean("cost", by="state"),
     "variance": tacit.variance("age"),
     "deviation": tacit.standard_deviation("age"),

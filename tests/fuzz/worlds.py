@@ -276,6 +276,8 @@ def draw_statistic(rng: random.Random, schema: Schema, unit: Unit) -> Any:
             censored = rng.choice(known) if known and rng.random() < 0.8 else None
             edges = rng.choice([1, 2, 4])
             return st.survival(one, event, edges, by=by, censored=censored, where=where)
+        case "regression":
+            return st.regression(one, on=some(1, 2), where=where)
         case "function":
             return draw_function(rng, names, one, where)
     raise AssertionError
@@ -319,6 +321,7 @@ def draw_function(rng: random.Random, names: list[str], one: str, where: str | N
 KINDS = (
     "count", "count by", "count by", "sum", "mean", "variance", "ratio", "proportion", "quantiles", "histogram",
     "contingency", "margins", "hierarchy", "sparse", "sparse", "function", "function", "survival", "weighted",
+    "regression",
 )  # fmt: skip
 
 

@@ -277,6 +277,7 @@ STATISTICS: dict[str, dict[str, Any]] = {
     "quantiles": {"column": "age", "at": [0.25, 0.5], "resolution": 16},
     "ranges": {"column": "age", "bins": 4},
     "ratio": {"numerator": "age", "denominator": "income"},
+    "regression": {"outcome": "income", "on": ["age", "state"]},
     "sparse_histogram": {"columns": ["state"]},
     "standard_deviation": {"column": "age"},
     "sum": {"column": "age"},

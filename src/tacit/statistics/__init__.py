@@ -35,6 +35,7 @@ from tacit.statistics.moments import (
     variance,
 )
 from tacit.statistics.quantiles import Quantiles, Ranges, median, quantile, quantiles, ranges
+from tacit.statistics.regression_table import RegressionTable, regression
 from tacit.statistics.sparse import SparseCount, SparseQuestion, sparse_histogram
 from tacit.statistics.survival import SurvivalCurves, survival
 from tacit.statistics.synthetic import CountTable, synthetic_rows, tables_of
@@ -63,6 +64,7 @@ __all__ = [
     "Ranges",
     "Ratio",
     "RegressionMoments",
+    "RegressionTable",
     "SparseCount",
     "SparseQuestion",
     "Statistic",
@@ -97,6 +99,7 @@ __all__ = [
     "ratio",
     "read",
     "read_cells",
+    "regression",
     "regression_moments",
     "sparse_histogram",
     "standard_deviation",
