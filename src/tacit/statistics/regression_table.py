@@ -2,7 +2,7 @@
 
 A row is z = s (1, x, tau y): columns and outcome scaled by their declared bounds, and weighted by
 
-    s = min(1, R / |(1, x)|),      so that |z|^2 <= R^2 + tau^2      (the leverage limit R and tau are public).
+    s^2 = min(1, (R^2 + tau^2) / (|(1, x)|^2 + tau^2)),   so that |z|^2 <= R^2 + tau^2   (R and tau are public).
 
 Released are the sums of z z' with noise of equal size on the diagonal, and 1/sqrt(2) of it off the diagonal: the noise
 of the Frobenius norm. b = A^-1 c for the noisy A = sum s^2 x x', c = sum s^2 x y, and exactly
@@ -238,7 +238,7 @@ class RegressionTable(Statistic):
             reals(noisy["moments"]) / LEVELS**2, terms=question.details["terms"], target=question.details["target"],
             tau=self.outcome_weight, variance=steps / (OFF * LEVELS**2) ** 2,
         )  # fmt: skip
-        half = normal_quantile((1 + level) / 2) * fit.errors
+        half = normal_quantile(level) * fit.errors
         value = np.concatenate([fit.coefficients, fit.errors, fit.model])
         low = np.concatenate([fit.coefficients - half, fit.errors, fit.model])
         high = np.concatenate([fit.coefficients + half, fit.errors, fit.model])
@@ -265,7 +265,7 @@ class RegressionTable(Statistic):
         first = next((t for t in terms if t.key is None), terms[0])
         a = kept * first.guess
         spread = math.sqrt(SPREAD**2 / a + v / tau**2 / a**2) * target.half / first.half
-        half = normal_quantile((1 + level) / 2) * spread
+        half = normal_quantile(level) * spread
         about = f"the coefficient of {first.name}, for {rows:,} rows, if columns and outcome spread over about a third of their ranges; with sampling"  # noqa: E501
         return None, half, about
 
@@ -303,7 +303,7 @@ def largest_norm_squared(bound: float, size: int) -> int:
 def weighted_rows(scaled: Floats, *, limit: float, tau: float, most: int) -> Floats:
     """z = s (1, x, tau y) in whole steps. No row is longer than `most` says: that is what the sensitivity rests on."""
     norm = 1.0 + np.einsum("ij,ij->i", scaled[:, :-1], scaled[:, :-1])
-    s = np.minimum(1.0, np.sqrt(limit / norm))
+    s = np.minimum(1.0, np.sqrt((limit + tau**2) / (norm + tau**2)))
     z = np.concatenate([np.ones((scaled.shape[0], 1)), scaled[:, :-1], tau * scaled[:, -1:]], axis=1)
     z = np.rint(z * (s * LEVELS)[:, None])
     z[np.einsum("ij,ij->i", z, z) > most] = 0.0
