@@ -233,7 +233,7 @@ def test_a_regression_table(desk: Desk) -> None:
     code, told = desk("tacit release wages.toml --out wages")
     assert code == 0
     assert "for sampling and noise" in told
-    found = values("wages/values/regression.csv")
+    found = values("wages/values/regression-age-education-sex.csv")
     lines = [row for row in found if row["measure"] == "coefficient"]
     assert [row["term"] for row in lines] == ["(constant)", "age", "education", "sex = Male"]
     assert all(float(row["low"]) < float(row["value"]) < float(row["high"]) for row in lines)
