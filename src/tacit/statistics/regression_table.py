@@ -325,7 +325,7 @@ def _sensitivity(most: int, size: int, unit: Unit) -> GlobalSensitivity:
 
 # --- the table -------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Fitted:
+class CoefficientTable:
     """Coefficients in the columns' own units, their standard errors, and the lines of the model."""
 
     coefficients: Floats
@@ -333,7 +333,9 @@ class Fitted:
     model: Floats
 
 
-def fitted(sums: Floats, *, terms: Sequence[Term], target: Term, tau: float, variance: float) -> Fitted:
+def fitted(
+    sums: Floats, *, terms: Sequence[Term], target: Term, tau: float, variance: float
+) -> CoefficientTable:
     """The table from noisy sums (squares times 29, products times 41, in squared units of the scaled columns).
 
     `variance` is that of the noise of a sum of products; squares have twice as much of it.
@@ -344,7 +346,7 @@ def fitted(sums: Floats, *, terms: Sequence[Term], target: Term, tau: float, var
         noisy[i, j] = noisy[j, i] = value / (DIAGONAL if i == j else OFF)
     a, c, yy = noisy[:-1, :-1], noisy[:-1, -1] / tau, noisy[-1, -1] / tau**2
     count = a[0, 0]
-    nothing = Fitted(
+    nothing = CoefficientTable(
         coefficients=np.full(size - 1, np.nan), errors=np.full(size - 1, np.nan),
         model=np.array([np.nan, np.nan, count]),
     )  # fmt: skip
@@ -368,7 +370,7 @@ def fitted(sums: Floats, *, terms: Sequence[Term], target: Term, tau: float, var
     own[0] += target.middle
     total = max(yy - c[0] ** 2 / count, 1e-300)
     explained = float(np.clip(1 - max(residual, 0.0) / total, 0.0, 1.0))
-    return Fitted(
+    return CoefficientTable(
         coefficients=own, errors=np.sqrt(np.maximum(np.diag(back @ covariance @ back.T), 0.0)),
         model=np.array([explained, math.sqrt(spread) * target.half, count]),
     )  # fmt: skip
