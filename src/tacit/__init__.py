@@ -111,6 +111,7 @@ _PACKAGES = (
     "random_data",
     "report",
     "risk",
+    "server",
     "sources",
     "statistics",
     "synthesis",

@@ -47,8 +47,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "reproduce": REPORT | {"report", "attacks"},
     "audit": BLACK_BOX,
     "attacks": BLACK_BOX,
-    "cli": SURFACE,
     "server": SURFACE,
+    "cli": SURFACE | {"server"},
 }
 
 ROOMS = sorted({p.name.removesuffix(".py") for p in SRC.iterdir() if p.suffix == ".py" or p.is_dir()})

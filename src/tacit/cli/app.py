@@ -20,6 +20,7 @@ from tacit.cli.output import PlainGroup
 from tacit.cli.plans import key, plan, release, verify
 from tacit.cli.query import query
 from tacit.cli.random import random
+from tacit.cli.serve import serve
 from tacit.cli.synthesise import synthesise
 
 app = typer.Typer(
@@ -64,6 +65,7 @@ app.command(name="query")(query)
 app.add_typer(random, name="random")
 app.command(name="release")(release)
 app.command(name="reproduce")(reproduce)
+app.command(name="serve")(serve)
 app.command(name="synthesise")(synthesise)
 app.command(name="theorem")(theorem)
 app.command(name="treat")(treat)

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +16,6 @@ from tacit.errors import InvalidParameter, LedgerError, charge_made, visible
 
 if TYPE_CHECKING:
     from tacit.curator import Plan, Releases
-    from tacit.curator.certificate import SigningKey
     from tacit.curator.fitting import Fit
     from tacit.curator.plan_files import PlanFile
     from tacit.curator.verifying import Verified
@@ -46,7 +43,7 @@ def plan(
     Also prints a lower bound on the error where one is known, and exits with 1 if the budget does not suffice.
     Reads no data and charges nothing.
     """
-    from tacit.curator.plan_files import read_plan
+    from tacit.curator.plan_files import described, read_plan
     from tacit.curator.text import priced
 
     found = read_plan(path)
@@ -86,34 +83,6 @@ def _exit(fit: Fit | None, problem: LedgerError | None) -> None:
         raise problem
     if fit is not None and not fit.fits:
         raise typer.Exit(1)
-
-
-def described(file: PlanFile, made: Plan) -> dict[str, Any]:
-    """A plan as plain values."""
-    from tacit.curator.charging import alone, together
-
-    return {
-        "plan": str(file.path),
-        "digest": made.digest,
-        "unit": str(made.unit),
-        "budget": dict(file.budget.parameters) | {"kind": file.budget.kind} | _gamma(file.limit),
-        "charge": made.charge.record,
-        "in_budget_terms": together(made, made.budget).record,
-        "charged_by": made.charged.theorem,
-        "releases": [
-            {
-                "name": r.name,
-                "statistic": r.ask.statistic.describe(),
-                "cells": r.question.numbers,
-                "guarantee": r.guarantee.record,
-                "in_budget_terms": own.record,
-                "mechanism": r.assignment.describe(),
-                "error": r.expected.record,
-                "price_of_privacy": r.expected.floor_record,
-            }
-            for r, own in zip(made.releases, alone(made, made.budget), strict=True)
-        ],
-    }
 
 
 def release(
@@ -234,62 +203,13 @@ def wanted(file: PlanFile, export: str) -> tuple[str, ...]:
     return found
 
 
-def _as_charged(plan: Plan, releases: Releases) -> Plan:
-    """The plan as it was chosen and charged, which of an answer from the record may be another than today's."""
-    from tacit.curator.charging import Charged
-    from tacit.guarantees.record import from_record
-
-    said = releases[0].certificate["plan"]
-    charged = Charged(bound=from_record(said["charge"]).bound, theorem=said["charged_by"])
-    planned = tuple(r.planned for r in releases)
-    return replace(plan, releases=planned, charged=charged, digest=said["digest"])
-
-
 def write_release(
-    out: Path, file: PlanFile, plan: Plan, releases: Releases, budget: Guarantee, *,
-    title: str = "", truth: dict[str, list[float]] | None = None, key: SigningKey | None = None,
-    exports: Sequence[str] = (), replaces: Sequence[str] = (),
-) -> list[Path]:  # fmt: skip
-    """All files of a release, in a folder beside its place that is then moved there: whole or absent."""
-    from tacit.curator.certificate import json_text, manifest, signed
-    from tacit.curator.request import file_stem
-    from tacit.exact.canonical import sha256
-    from tacit.report.folder import Written, libraries, release_files
+    out: Path, file: PlanFile, plan: Plan, releases: Releases, budget: Guarantee, **options: Any
+) -> list[Path]:
+    """All files of a release (`tacit.report.folder.write_release`)."""
+    from tacit.report.folder import write_release as write
 
-    last = releases[-1]
-    written = Written(
-        title=title or file.path.stem, standing=last.standing, exports=tuple(exports),
-        corrections=tuple(dict.fromkeys(c for r in releases for c in r.corrections)), replaces=tuple(replaces),
-        signed_by="" if key is None else key.public.fingerprint, truth=truth, libraries=libraries(),
-    )  # fmt: skip
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=out.parent, prefix=".tacit-") as scratch:
-            folder = Path(scratch) / "out"
-            plan = _as_charged(plan, releases)
-            made = release_files(file, plan, releases, budget=budget, written=written)
-            for one in releases:
-                said = json_text(signed(one.certificate, key)) + "\n"
-                made[f"certificates/{file_stem(one.name)}.json"] = said.encode()
-            made["plan.toml"] = file.published().encode()
-            digests = {name: sha256(body) for name, body in made.items()}
-            listed = manifest(
-                digests, plan=plan.digest, ledger=last.certificate["ledger"], written=written.record
-            )
-            made["manifest.json"] = (json_text(signed(listed, key)) + "\n").encode()
-            for name, body in made.items():
-                (folder / name).parent.mkdir(parents=True, exist_ok=True)
-                (folder / name).write_bytes(body)
-            folder.chmod(0o755)
-            if out.exists():
-                out.rmdir()
-            folder.replace(out)
-    except OSError as problem:
-        raise InvalidParameter(
-            parameter="--out", value=str(out), must="be writable",
-            hint=f"{(problem.strerror or 'it failed').lower()}; the answers are in the ledger: run it again, free",
-        ) from None  # fmt: skip
-    return sorted(p for p in out.rglob("*") if p.is_file())
+    return write(out, file, plan, releases, budget, **options)
 
 
 # `tacit verify`: does a release hold together, is it what the ledger has? `tacit key make`: a key to sign by.

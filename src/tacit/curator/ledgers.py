@@ -465,6 +465,7 @@ class LedgerResolver:
             "table": self.table,
             "asked_by": request.analyst,
             **({"approved_by": list(paid.approved_by)} if paid.approved_by else {}),
+            **({"signed": dict(paid.signed)} if paid.signed else {}),
             **({"seen": list(paid.seen)} if paid.seen else {}),
         }
 

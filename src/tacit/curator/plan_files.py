@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 
 from tacit import statistics
 from tacit.curator import functions
+from tacit.curator.charging import alone, together
 from tacit.curator.curator import Curator
 from tacit.curator.ledgers import BESIDE, home_of
 from tacit.curator.planning import Plan, make_plan
@@ -648,6 +649,37 @@ def read_plan_text(text: str, path: Path, *, releases: bool = True) -> PlanFile:
         words=words_in(data.get("report", {})),
         text=text,
     )
+
+
+def described(file: PlanFile, made: Plan) -> dict[str, Any]:
+    """A plan as plain values, with the keys of `tacit plan --json`."""
+    return {
+        "plan": str(file.path),
+        "digest": made.digest,
+        "unit": str(made.unit),
+        "budget": dict(file.budget.parameters) | {"kind": file.budget.kind} | _gamma_of(file.limit),
+        "charge": made.charge.record,
+        "in_budget_terms": together(made, made.budget).record,
+        "charged_by": made.charged.theorem,
+        "releases": [
+            {
+                "name": r.name,
+                "statistic": r.ask.statistic.describe(),
+                "cells": r.question.numbers,
+                "guarantee": r.guarantee.record,
+                "in_budget_terms": own.record,
+                "mechanism": r.assignment.describe(),
+                "error": r.expected.record,
+                "price_of_privacy": r.expected.floor_record,
+            }
+            for r, own in zip(made.releases, alone(made, made.budget), strict=True)
+        ],
+    }
+
+
+def _gamma_of(guarantee: Guarantee) -> dict[str, float]:
+    condition = guarantee.condition
+    return {"gamma": condition.gamma} if isinstance(condition, RandomData) else {}
 
 
 def asks_in(releases: Any) -> tuple[Query, ...]:

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from sqlalchemy.engine import Connection
 
-from tacit.errors import InvalidParameter, NotAllowed
+from tacit.errors import InvalidParameter, NotAllowed, UnknownName
 from tacit.exact.checks import flag, whole
 from tacit.guarantees import Bound, Guarantee
 from tacit.guarantees.arguments import instance
@@ -38,6 +38,8 @@ from tacit.ledger.register import APPROVAL, Open, Register, approval_digest, ask
 
 CUSTODIAN = "custodian"
 """Who is written down as having said so, where nobody is named."""
+SIGNED = ("elsewhere", "server")
+"""Who keeps the private key of an approval: the approver, or a server under the approver's passphrase."""
 MOST_OPEN, MOST_OPEN_OF_ONE = 200, 20
 """How many requests may be open, in all and of one asker: every entry's digest covers all of them."""
 
@@ -174,12 +176,16 @@ class Approvals(Log):
         key: Signer | None = None,
         signature: Mapping[str, str] | None = None,
         note: str = "",
+        signed: str = "",
     ) -> Entry:
         """Approve the open request of this number, signed with the key of the name that approves.
 
         Without the key here, `signature` is what that key signed elsewhere: `approval(number, by)`. The approval is
-        for this request alone, and is used up by the charge that it allows.
+        for this request alone, and is used up by the charge that it allows. `signed` says who keeps the private key,
+        "server" or "elsewhere", as a server knows it; certificates repeat the word.
         """
+        if signed not in ("", *SIGNED):
+            raise UnknownName(what="place of a signature", name=signed, known=SIGNED)
         given = _signature(signature)
         if key is not None:
             given = key.sign(APPROVAL, self.approval(number, by))
@@ -195,8 +201,9 @@ class Approvals(Log):
                     hint="it takes another pair of eyes",
                 )  # fmt: skip
             return self._written_down(
-                connection, "approve", request=request, signature=given, **_said(by, note)
-            )
+                connection, "approve", request=request, signature=given, **_said(by, note),
+                **({"signed": signed} if signed else {}),
+            )  # fmt: skip
 
         return self._write(work)
 
@@ -356,6 +363,16 @@ class Approvals(Log):
             )  # fmt: skip
         whole_body = body if consent is None else {**body, "consent": consent}
         return whole_body, self._state.register.after("reserve", whole_body)
+
+    def _signed_where(self, connection: Connection, body: Mapping[str, Any]) -> dict[str, str]:
+        """Who keeps the keys of the approvals that a charge rests on, where that was said."""
+        consent = body.get("consent", {})
+        names = consent.get("approved_by", ())
+        if not names:
+            return {}
+        said = [e.body for e in self._history(connection).said if e.kind == "approve"]
+        found = {b["by"]: b["signed"] for b in said if b["request"] == consent["request"] and "signed" in b}
+        return {name: str(found[name]) for name in names if name in found}
 
     def _say(self, kind: str, **body: Any) -> Entry:
         def work(connection: Connection) -> Entry:

@@ -348,8 +348,8 @@ class Ticket:
     """The right to run one request: its charge is durable. `digest` names the entry, for a certificate.
 
     `spent` and `left` are the running total at that moment, this charge included (None under a check of one's own).
-    `approved_by` names whose signed approvals the charge rests on; `seen` is what the ledger says of looks at the data
-    that are older than the plan (`tacit.ledger.looks`).
+    `approved_by` names whose signed approvals the charge rests on, `signed` who keeps the key of each (where that was
+    said); `seen` is what the ledger says of looks at the data that are older than the plan (`tacit.ledger.looks`).
     """
 
     sequence: int
@@ -360,6 +360,7 @@ class Ticket:
     left: Bound | None = None
     approved_by: tuple[str, ...] = ()
     seen: tuple[str, ...] = ()
+    signed: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -332,6 +332,7 @@ class Ledger(Approvals):
         return Ticket(
             sequence=entry.sequence, digest=entry.digest, ledger=self.id, request=request, spent=spent, left=left,
             approved_by=tuple(body.get("consent", {}).get("approved_by", ())), seen=seen,
+            signed=self._signed_where(connection, body),
         )  # fmt: skip
 
     def commit(self, ticket: Ticket, answer: Any, *, data_digest: str = "") -> Entry:

@@ -13,14 +13,20 @@ from __future__ import annotations
 import io
 import json
 import math
+import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
-from tacit.curator import Plan, Release
+from tacit.curator import Plan, Release, Releases
+from tacit.curator.certificate import SigningKey, json_text, manifest, signed
+from tacit.curator.charging import Charged
 from tacit.curator.plan_files import PlanFile
 from tacit.curator.request import file_stem
+from tacit.errors import InvalidParameter
+from tacit.exact.canonical import sha256
 from tacit.guarantees import Guarantee
 from tacit.guarantees.record import from_record
 from tacit.ledger import Correction
@@ -117,6 +123,56 @@ def release_files(
         files=_listed(more),
     )  # fmt: skip
     return {**found, **more, PAGE: page.encode()}
+
+
+def _as_charged(plan: Plan, releases: Releases) -> Plan:
+    """The plan as it was chosen and charged, which of an answer from the record may be another than today's."""
+    said = releases[0].certificate["plan"]
+    charged = Charged(bound=from_record(said["charge"]).bound, theorem=said["charged_by"])
+    planned = tuple(r.planned for r in releases)
+    return replace(plan, releases=planned, charged=charged, digest=said["digest"])
+
+
+def write_release(
+    out: Path, file: PlanFile, plan: Plan, releases: Releases, budget: Guarantee, *,
+    title: str = "", truth: dict[str, list[float]] | None = None, key: SigningKey | None = None,
+    exports: Sequence[str] = (), replaces: Sequence[str] = (),
+) -> list[Path]:  # fmt: skip
+    """All files of a release, in a folder beside its place that is then moved there: whole or absent."""
+    last = releases[-1]
+    written = Written(
+        title=title or file.path.stem, standing=last.standing, exports=tuple(exports),
+        corrections=tuple(dict.fromkeys(c for r in releases for c in r.corrections)), replaces=tuple(replaces),
+        signed_by="" if key is None else key.public.fingerprint, truth=truth, libraries=libraries(),
+    )  # fmt: skip
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=out.parent, prefix=".tacit-") as scratch:
+            folder = Path(scratch) / "out"
+            plan = _as_charged(plan, releases)
+            made = release_files(file, plan, releases, budget=budget, written=written)
+            for one in releases:
+                said = json_text(signed(one.certificate, key)) + "\n"
+                made[f"certificates/{file_stem(one.name)}.json"] = said.encode()
+            made["plan.toml"] = file.published().encode()
+            digests = {name: sha256(body) for name, body in made.items()}
+            listed = manifest(
+                digests, plan=plan.digest, ledger=last.certificate["ledger"], written=written.record
+            )
+            made["manifest.json"] = (json_text(signed(listed, key)) + "\n").encode()
+            for name, body in made.items():
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                (folder / name).write_bytes(body)
+            folder.chmod(0o755)
+            if out.exists():
+                out.rmdir()
+            folder.replace(out)
+    except OSError as problem:
+        raise InvalidParameter(
+            parameter="--out", value=str(out), must="be writable",
+            hint=f"{(problem.strerror or 'it failed').lower()}; the answers are in the ledger: run it again, free",
+        ) from None  # fmt: skip
+    return sorted(p for p in out.rglob("*") if p.is_file())
 
 
 def parquet_bytes(release: Release, *, form: int = FORM) -> bytes:

@@ -168,7 +168,7 @@ PARTS = {
             "made_up",
             "quality_rule",
         },
-        {"approved_by", "reading", "seen"},
+        {"approved_by", "reading", "seen", "signed"},
     ),
 }
 """What the parts have that only the ledger knows: always, and sometimes."""

@@ -223,10 +223,17 @@ def _asked(metadata: OfficerPart, first: Mapping[str, Any]) -> str:
     return f"{who}; answered at {first['made']}, by version {first['versions'].get('tacit', 'unknown')} of tacit."
 
 
+SIGNED = {
+    "server": " (signed with a key that the server keeps under a passphrase)",
+    "elsewhere": " (signed with a key that the approver keeps)",
+}
+
+
 def _approved(metadata: OfficerPart, first: Mapping[str, Any]) -> str:
     names = metadata.approved_by or tuple(first["data"].get("approved_by", ()))
+    kept = first["data"].get("signed", {})
     if names:
-        return f"Approved by {', '.join(names)}."
+        return f"Approved by {', '.join(n + SIGNED.get(kept.get(n, ''), '') for n in names)}."
     return "This page knows of no approval: what the ledger records of requests and approvals, tacit ledger show tells."
 
 

@@ -47,6 +47,8 @@ FREE_FAILURES, LONGEST_WAIT = 5, 300
 _NAME = re.compile(r"[a-z][a-z0-9.-]{1,39}")
 RESERVED = ("curator", "custodian", "public", "server", "everybody", "nobody")
 UNKNOWN = "the name or the password is wrong"
+SLOW, CROWDED = "too many attempts failed", "too many people sign in at this moment"
+"""Reasons that go away by waiting."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,10 +75,6 @@ class Session:
     digest: str = ""
     token: str = ""
     scopes: frozenset[str] = frozenset()
-
-
-class Throttled(NotAllowed):
-    """Too many failures: try again later."""
 
 
 class Accounts:
@@ -123,7 +121,8 @@ class Accounts:
 
         if not _NAME.fullmatch(name) or name in RESERVED:
             raise InvalidParameter(
-                parameter="name", value=name, must="have 2 to 40 small letters, digits, points and dashes, a letter first",
+                parameter="name", value=name,
+                must="have 2 to 40 small letters, digits, points and dashes, a letter first",
                 hint="for example ada or ada.byron; a few words such as custodian are taken",
             )  # fmt: skip
         for other in self._store.all(PEOPLE):
@@ -179,9 +178,7 @@ class Accounts:
     @contextlib.contextmanager
     def _slot(self) -> Any:
         if not self._slots.acquire(timeout=10):
-            raise Throttled(
-                who="somebody", what="sign in now", reason="too many people sign in at this moment", hint="try again"
-            )
+            raise NotAllowed(who="somebody", what="sign in now", reason=CROWDED, hint="try again")
         try:
             yield
         finally:
@@ -220,8 +217,8 @@ class Accounts:
             left = 0.0 if found is None else float(found["until"]) - now()
             # A clock that jumped back keeps nobody out for longer than the longest wait.
             if 0 < left <= LONGEST_WAIT:
-                raise Throttled(
-                    who="you", what="sign in yet", reason="too many attempts failed",
+                raise NotAllowed(
+                    who="you", what="sign in yet", reason=SLOW,
                     hint=f"try again in {int(left) + 1} seconds",
                 )  # fmt: skip
 
@@ -232,14 +229,18 @@ class Accounts:
                 failures = 1 if row is None or row.until < now() - 3600 else int(row.failures) + 1
                 wait = 0 if failures <= free else min(2 ** min(failures - free, 20), LONGEST_WAIT)
                 connection.execute(sa.delete(THROTTLE).where(THROTTLE.c.name == key))
-                connection.execute(sa.insert(THROTTLE).values(name=key, failures=failures, until=now() + wait))
+                connection.execute(
+                    sa.insert(THROTTLE).values(name=key, failures=failures, until=now() + wait)
+                )
 
     def set_password(self, name: str, old: str, new: str, *, keep: str) -> None:
         """A new password by who knows the old one; other sessions end."""
         found = self._store.one(PEOPLE, name=name)
         if found is None or not self._matches(str(found["password"]), old[:MOST]):
             raise NotAllowed(who="you", what="change the password", reason="the old password is wrong")
-        self._store.change(PEOPLE, [PEOPLE.c.name == name], password=self._hashed(checked_password(new, name)))
+        self._store.change(
+            PEOPLE, [PEOPLE.c.name == name], password=self._hashed(checked_password(new, name))
+        )
         self._store.drop(SESSIONS, SESSIONS.c.person == name, SESSIONS.c.digest != keep)
 
     # --- one-time links ------------------------------------------------------------------------------
@@ -250,7 +251,12 @@ class Accounts:
             connection.execute(sa.delete(LINKS).where(LINKS.c.kind == kind, LINKS.c.person == person))
             connection.execute(
                 sa.insert(LINKS).values(
-                    digest=digest_of(secret), kind=kind, person=person, roles=roles, expires=now() + seconds, used=0
+                    digest=digest_of(secret),
+                    kind=kind,
+                    person=person,
+                    roles=roles,
+                    expires=now() + seconds,
+                    used=0,
                 )
             )
         return secret
@@ -310,7 +316,9 @@ class Accounts:
     def new_session(self, name: str) -> str:
         """The secret of a new session; old sessions that ended are removed."""
         secret, time = new_secret(), now()
-        self._store.drop(SESSIONS, sa.or_(SESSIONS.c.seen < time - self._idle, SESSIONS.c.created < time - self._life))
+        self._store.drop(
+            SESSIONS, sa.or_(SESSIONS.c.seen < time - self._idle, SESSIONS.c.created < time - self._life)
+        )
         self._store.add(
             SESSIONS, digest=digest_of(secret), person=name, csrf=new_secret(), created=time, seen=time
         )
@@ -357,11 +365,14 @@ class Accounts:
             if scope not in SCOPES:
                 raise UnknownName(what="scope", name=scope, known=SCOPES)
         if not given:
-            raise InvalidParameter(parameter="scopes", value=None, must="have one at least", hint="read, or ask")
+            raise InvalidParameter(
+                parameter="scopes", value=None, must="have one at least", hint="read, or ask"
+            )
         if not 1 <= days <= most_days:
             raise InvalidParameter(parameter="days", value=days, must=f"be from 1 to {most_days}")
         if not label or len(label) > 60 or not label.isprintable():
-            raise InvalidParameter(parameter="label", value=label[:60], must="be a printable text of 1 to 60 characters")
+            must = "be a printable text of 1 to 60 characters"
+            raise InvalidParameter(parameter="label", value=label[:60], must=must)
         secret = f"tacit_{new_secret()}"
         self._store.add(
             TOKENS, id=new_secret(9), digest=digest_of(secret), person=person.name, label=label,
@@ -380,7 +391,9 @@ class Accounts:
         person = self.person(str(found["person"]))
         if person is None:
             return None
-        return Session(person=person, token=str(found["id"]), scopes=frozenset(str(found["scopes"]).split(",")))
+        return Session(
+            person=person, token=str(found["id"]), scopes=frozenset(str(found["scopes"]).split(","))
+        )
 
     def tokens(self, name: str) -> list[Row]:
         """A person's tokens, without their secrets."""
@@ -415,9 +428,7 @@ class Accounts:
                 parameter="key", value="a text", must="be an Ed25519 public key: PEM, or 64 hexadecimal digits",
                 hint="tacit key make writes FILE.pub; paste that file's text",
             )  # fmt: skip
-        self._store.change(
-            PEOPLE, [PEOPLE.c.name == person.name], key_private="", key_public=public.hex()
-        )
+        self._store.change(PEOPLE, [PEOPLE.c.name == person.name], key_private="", key_public=public.hex())
         self._store.audit(person.name, "brought a public key", public.hex()[:16])
         return public.hex()
 
@@ -499,10 +510,10 @@ def _person(row: Row) -> Person:
 def _derived(passphrase: str, salt: bytes) -> bytes:
     from argon2.low_level import Type, hash_secret_raw
 
-    return hash_secret_raw(
+    return bytes(hash_secret_raw(
         passphrase.encode("utf-8", "replace"), salt, time_cost=3, memory_cost=65_536, parallelism=1, hash_len=32,
         type=Type.ID,
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 def _sealed(raw: bytes, passphrase: str) -> str:
@@ -519,7 +530,9 @@ def _opened(kept: str, passphrase: str) -> bytes | None:
 
     body = base64.b64decode(kept)
     try:
-        return ChaCha20Poly1305(_derived(passphrase, body[:16])).decrypt(body[16:28], body[28:], b"tacit key 1")
+        return ChaCha20Poly1305(_derived(passphrase, body[:16])).decrypt(
+            body[16:28], body[28:], b"tacit key 1"
+        )
     except InvalidTag:
         return None
 

@@ -114,7 +114,7 @@ class Settings:
     @property
     def hosts(self) -> frozenset[str]:
         """The names under which the server answers."""
-        known = {h for h in LOOPBACK} if self.host in LOOPBACK else {self.host}
+        known = set(LOOPBACK) if self.host in LOOPBACK else {self.host}
         if self.public_url:
             known.add(str(urlsplit(self.public_url).hostname))
         return frozenset(known)
@@ -179,7 +179,12 @@ def make_folder(settings: Settings) -> None:
 
 def _roots(folder: Path, given: Any) -> dict[str, Path]:
     if not isinstance(given, Mapping):
-        _refuse("roots", type(given).__name__, "be a table of names and folders", '[roots] surveys = "/data/surveys"')
+        _refuse(
+            "roots",
+            type(given).__name__,
+            "be a table of names and folders",
+            '[roots] surveys = "/data/surveys"',
+        )
     return {_name("roots", n): (folder / _text(f"roots.{n}", str(p))).resolve() for n, p in given.items()}
 
 
@@ -193,7 +198,10 @@ def _connections(folder: Path, given: Any) -> dict[str, dict[str, Any]]:
             _refuse(f"connections.{name}.path", None, "be given")
         paths = words["path"] if isinstance(words["path"], list) else [words["path"]]
         there = [str((folder / _text(f"connections.{name}.path", p)).resolve()) for p in paths]
-        out[_name("connections", name)] = {**words, "path": there if isinstance(words["path"], list) else there[0]}
+        out[_name("connections", name)] = {
+            **words,
+            "path": there if isinstance(words["path"], list) else there[0],
+        }
     return out
 
 

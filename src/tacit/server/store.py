@@ -11,7 +11,7 @@ import os
 import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +68,8 @@ JOBS = sa.Table(
     "jobs", _meta,
     sa.Column("id", _T, primary_key=True), sa.Column("table", _T, nullable=False, index=True),
     sa.Column("person", _T, nullable=False, index=True), sa.Column("title", _T, nullable=False),
-    sa.Column("plan", _T, nullable=False), sa.Column("digest", _T, nullable=False), sa.Column("key", _T, nullable=False),
+    sa.Column("plan", _T, nullable=False), sa.Column("digest", _T, nullable=False),
+    sa.Column("key", _T, nullable=False, index=True),
     sa.Column("price", _T, nullable=False, default=""), sa.Column("state", _T, nullable=False, index=True),
     sa.Column("fence", _I, nullable=False, default=0), sa.Column("worker", _T, nullable=False, default=""),
     sa.Column("lease", _F, nullable=False, default=0.0), sa.Column("attempts", _I, nullable=False, default=0),
@@ -76,6 +77,7 @@ JOBS = sa.Table(
     sa.Column("ended", _F, nullable=False, default=0.0), sa.Column("stop", _I, nullable=False, default=0),
     sa.Column("message", _T, nullable=False, default=""), sa.Column("charge", _I, nullable=False, default=0),
     sa.Column("replayed", _I, nullable=False, default=0), sa.Column("rehearsal", _I, nullable=False, default=0),
+    sa.Column("version", _T, nullable=False, default=""), sa.Column("request", _I, nullable=False, default=0),
 )  # fmt: skip
 PUBLISHED = sa.Table(
     "published", _meta,
@@ -100,7 +102,9 @@ THROTTLE = sa.Table(
     sa.Column("name", _T, primary_key=True), sa.Column("failures", _I, nullable=False),
     sa.Column("until", _F, nullable=False),
 )  # fmt: skip
-META = sa.Table("meta", _meta, sa.Column("name", _T, primary_key=True), sa.Column("value", _T, nullable=False))
+META = sa.Table(
+    "meta", _meta, sa.Column("name", _T, primary_key=True), sa.Column("value", _T, nullable=False)
+)
 
 Row = Mapping[str, Any]
 
@@ -146,7 +150,7 @@ class Store:
             @sa.event.listens_for(self._engine, "connect")
             def _pragmas(connection: Any, _: Any) -> None:
                 connection.isolation_level = None
-                for setting in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", "trusted_schema = OFF"):
+                for setting in ("journal_mode = WAL", "synchronous = FULL", "trusted_schema = OFF"):
                     connection.execute(f"PRAGMA {setting}")
 
             @sa.event.listens_for(self._engine, "begin")
@@ -179,7 +183,9 @@ class Store:
         if gone:
             # Outside of the handler: a driver's words may hold an address or a password.
             raise LedgerError(
-                ledger=self.name, reason="cannot be reached, or cannot be written to", hint="try again in a minute"
+                ledger=self.name,
+                reason="cannot be reached, or cannot be written to",
+                hint="try again in a minute",
             )
 
     @contextmanager
@@ -189,12 +195,12 @@ class Store:
             yield connection
 
     # --- short forms ---------------------------------------------------------------------------------
-    def one(self, table: sa.Table, **where: Any) -> Row | None:
+    def one(self, table: sa.Table, /, **where: Any) -> Row | None:
         """The row with these values, if there is one."""
         found = self.all(table, **where)
         return found[0] if found else None
 
-    def all(self, table: sa.Table, *, order: Any = None, most: int = 0, **where: Any) -> list[Row]:
+    def all(self, table: sa.Table, /, *, order: Any = None, most: int = 0, **where: Any) -> list[Row]:
         """All rows with these values."""
         query = sa.select(table).where(*(table.c[k] == v for k, v in where.items()))
         query = query if order is None else query.order_by(order)
@@ -202,12 +208,12 @@ class Store:
         with self._told(), self._engine.connect().execution_options(readonly=True) as connection:
             return [dict(r._mapping) for r in connection.execute(query)]
 
-    def add(self, table: sa.Table, **values: Any) -> None:
+    def add(self, table: sa.Table, /, **values: Any) -> None:
         """A new row."""
         with self.transaction() as connection:
             connection.execute(sa.insert(table).values(**values))
 
-    def change(self, table: sa.Table, where: Sequence[Any], **values: Any) -> int:
+    def change(self, table: sa.Table, where: Sequence[Any], /, **values: Any) -> int:
         """Change the rows that meet these conditions; how many there were."""
         with self.transaction() as connection:
             return int(connection.execute(sa.update(table).where(*where).values(**values)).rowcount)
@@ -221,10 +227,8 @@ class Store:
         """A value of the server, made once."""
         found = self.one(META, name=name)
         if found is None and make is not None:
-            try:
+            with suppress(sa.exc.IntegrityError):
                 self.add(META, name=name, value=make())
-            except sa.exc.IntegrityError:
-                pass
             found = self.one(META, name=name)
         return "" if found is None else str(found["value"])
 

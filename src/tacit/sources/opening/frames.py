@@ -12,6 +12,7 @@ import decimal
 import math
 import numbers
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,18 @@ def text_of(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
+_confined: list[str] | None = None
+
+
+def confine(folders: Iterable[Path]) -> None:
+    """From now on DuckDB reads and writes below these folders alone, in this process, and its settings are locked.
+
+    A server says so before it opens a table: whatever a query came to contain, it reaches no other file.
+    """
+    global _confined
+    _confined = [str(folder.resolve()) for folder in folders]
+
+
 def started(memory: str, source: str) -> Duck:
     """A new connection."""
     return error_boundary.metadata(
@@ -73,6 +86,11 @@ class Duck:
         # How far a query is can be asked for (`Table.progress`); DuckDB's own bar would go to standard output.
         self.run("SET enable_progress_bar = true")
         self.run("SET enable_progress_bar_print = false")
+        if _confined is not None:
+            allowed = ", ".join(text_of(f"{folder}/") for folder in (*_confined, str(self.folder)))
+            self.run(f"SET allowed_directories = [{allowed}]")
+            self.run("SET enable_external_access = false")
+            self.run("SET lock_configuration = true")
         self.kind = ""
         """What stands behind the name of the rows: a view, a table, or nothing yet."""
 

@@ -1,0 +1,520 @@
+"""The server's state, and its tables: where they lie, who sees them, what their ledgers say.
+
+A table is chosen from a list that the server makes of the operator's roots and connections; a name that is not on the
+list is refused, and a link that leads out of its root is not on it. Who may see a table stands in its ledger.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from starlette.requests import Request
+
+from tacit.errors import InvalidParameter, LedgerError, NotAllowed, TacitError, UnknownName
+from tacit.ledger import Ledger, overview
+from tacit.server import jobs
+from tacit.server.accounts import Accounts, Person
+from tacit.server.pool import Pool, child_environment
+from tacit.server.settings import LOOPBACK, Settings
+from tacit.server.store import AUDIT, JOBS, PUBLISHED, TABLES, VERSIONS, Row, Store, new_secret, now
+from tacit.server.web import NotFound, Rates
+from tacit.server.worker import ledger_of, place_of
+
+ENDINGS = (
+    ".csv", ".csv.gz", ".tsv", ".txt", ".parquet", ".dta", ".sav", ".zsav", ".sas7bdat", ".xlsx",
+)  # fmt: skip
+DEPTH, MOST_FILES = 3, 2_000
+KIND_OF = {
+    "pure": ("epsilon",),
+    "approximate": ("epsilon", "delta"),
+    "concentrated": ("rho",),
+    "gaussian": ("mu",),
+}
+
+
+class Desk:
+    """One server process."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.store = Store(settings.folder, settings.database)
+        self.store.create()
+        limits = settings.limits
+        self.accounts = Accounts(
+            self.store, session_hours=limits.session_hours, idle_minutes=limits.idle_minutes
+        )
+        self.rates = Rates(limits.requests_per_minute)
+        self.pool = Pool(self.folders, processes=2)
+        self.workers = Workers(self)
+        self._ledgers: dict[str, Ledger] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def folders(self) -> list[Path]:
+        """All folders that an engine of this server may touch."""
+        settings = self.settings
+        found = [*settings.roots.values(), settings.releases, settings.rehearsals]
+        for words in settings.connections.values():
+            paths = words["path"] if isinstance(words["path"], list) else [words["path"]]
+            found += [_above(Path(p)) for p in paths]
+        return list(dict.fromkeys(found))
+
+    @cached_property
+    def templates(self) -> Any:
+        """The templates; everything that is put into a page is escaped."""
+        import jinja2
+
+        made = jinja2.Environment(
+            loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"), autoescape=True,
+            undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        )  # fmt: skip
+        from tacit.server.views import FILTERS
+
+        made.filters.update(FILTERS)
+        return made
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        """The limits that prices are computed under."""
+        found = self.settings.limits
+        return {"cells": found.cells, "expression": found.expression, "questions": found.questions}
+
+    def address_of(self, request: Request) -> str:
+        """Where a request came from; behind a proxy on this machine, what that proxy says."""
+        peer = request.client.host if request.client else ""
+        forwarded = request.headers.get("x-forwarded-for", "")
+        if self.settings.public_url and forwarded and (peer in LOOPBACK or not peer):
+            return forwarded.split(",")[-1].strip()[:60]
+        return peer
+
+    def note_failure(self, route: str) -> None:
+        """A line of the audit log for an error of the server's own; without any words of the error."""
+        with suppress(TacitError):
+            self.store.audit("server", "failed", route)
+
+    def close(self) -> None:
+        """Stop workers and give everything back."""
+        self.workers.stop()
+        self.pool.close()
+        for ledger in self._ledgers.values():
+            ledger.close()
+        self.store.close()
+
+    # --- where data lie ------------------------------------------------------------------------------
+    def sources(self) -> list[dict[str, Any]]:
+        """Files below the roots, and named connections; each with a word by which it is chosen."""
+        known = {str(r["beside"]) + "\n" + json.loads(r["declaration"])["data"]["path"] for r in self.store.all(TABLES)
+                 if isinstance(json.loads(r["declaration"])["data"]["path"], str)}  # fmt: skip
+        found = []
+        for name, words in sorted(self.settings.connections.items()):
+            found.append(
+                {
+                    "choice": f"connection:{name}",
+                    "name": name,
+                    "root": "connections",
+                    "used": False,
+                    "data": words,
+                }
+            )
+        for root, folder in sorted(self.settings.roots.items()):
+            for path in _files(folder):
+                relative = path.relative_to(folder).as_posix()
+                used = f"{path.parent}\n{path.name}" in known
+                found.append(
+                    {
+                        "choice": f"{root}/{relative}",
+                        "name": relative,
+                        "root": root,
+                        "used": used,
+                        "path": path,
+                    }
+                )
+        return found
+
+    def chosen(self, choice: str) -> tuple[dict[str, Any], Path]:
+        """The words of [data] for a choice from the list, and the folder that they are relative to."""
+        for one in self.sources():
+            if one["choice"] == choice:
+                if "path" in one:
+                    return {"path": one["path"].name}, one["path"].parent
+                return _beside(one["data"])
+        raise UnknownName(
+            what="table on the list", name=choice[:80], known=[], hint="choose one from the list"
+        )
+
+    # --- tables --------------------------------------------------------------------------------------
+    def add_table(self, name: str, title: str, said: Mapping[str, Any], beside: Path, by: Person) -> str:
+        """Declare a table and make its ledger."""
+        _checked_table(name)
+        if self.store.one(TABLES, name=name) is not None:
+            raise InvalidParameter(
+                parameter="name", value=name, must="not be that of another table on this server"
+            )
+        row: dict[str, Any] = {
+            "name": name, "title": title.strip()[:120] or name, "declaration": json.dumps(said), "beside": str(beside),
+            "ledger": self._new_ledger(name), "version": str(said["data"].get("version", "")), "share_record": 1,
+            "created": now(), "by": by.name, "twin": "",
+        }  # fmt: skip
+        place = place_of(row, self.settings.database)
+        made = self.pool.call("declare", place, by.name, seconds=30)
+        row["ledger"] = row["ledger"] or made["place"]
+        self.store.add(TABLES, **row)
+        self.store.add(VERSIONS, table=name, version=row["version"], time=now(), by=by.name)
+        self.store.audit(by.name, "added a table", name)
+        return name
+
+    def _new_ledger(self, name: str) -> str:
+        if self.settings.database:
+            return f"schema:{self.store.new_schema(name)}"
+        return "" if self.settings.ledgers is None else str(self.settings.ledgers / f"{name}.ledger")
+
+    def table(self, name: str, person: Person) -> Row:
+        """A table that this person may see; nothing otherwise."""
+        found = self.store.one(TABLES, name=name)
+        if found is None or not self.access(found, person):
+            raise NotFound
+        return found
+
+    def tables(self, person: Person) -> list[Row]:
+        """The tables that this person may see."""
+        return [t for t in self.store.all(TABLES, order=TABLES.c.title) if self.access(t, person)]
+
+    def access(self, table: Row, person: Person) -> frozenset[str]:
+        """What a person is to a table: by the server's roles and by those of the table's ledger, both."""
+        found = {role for role in ("auditor", "custodian") if person.is_(role)}
+        with suppress(LedgerError):
+            known = self.ledger(table).people().get(person.name)
+            if known is not None:
+                found |= set(known.roles) & person.roles
+        return frozenset(found)
+
+    def place(self, table: Row, version: str | None = None) -> dict[str, Any]:
+        """A table for the pool of processes."""
+        return place_of(table, self.settings.database, version)
+
+    def ledger(self, table: Row) -> Ledger:
+        """The ledger of a table; it is kept open."""
+        name = str(table["name"])
+        with self._lock:
+            found = self._ledgers.get(name)
+            if found is None:
+                found = self._ledgers[name] = Ledger.open(
+                    ledger_of(table, self.settings.database), wait_seconds=10
+                )
+        return found
+
+    def standing(self, table: Row, person: Person | None = None) -> dict[str, Any]:
+        """Budget, spent and left, for a picture; of a person with a share, what is left of it."""
+        ledger = self.ledger(table)
+        spent, left = ledger.standing(None if person is None or not person.is_("analyst") else person.name)
+        budget = ledger.budget.bound
+        lead = next(iter(budget.parameters))
+        whole, used = float(budget.parameters[lead]), float(spent.parameters[lead])
+        return {
+            "budget": dict(budget.parameters), "spent": dict(spent.parameters), "left": dict(left.parameters),
+            "kind": budget.kind, "lead": lead, "unit": str(ledger.budget.unit), "four_eyes": ledger.four_eyes,
+            "share_spent": min(1.0, used / whole) if whole else 1.0, "gone": left.parameters[lead] <= 0,
+        }  # fmt: skip
+
+    def overview(self, table: Row) -> dict[str, Any]:
+        """What the ledger says, as plain data."""
+        return overview(self.ledger(table))
+
+    def bound(self, table: Row, amount: str, delta: str = "") -> Any:
+        """A share in the budget's own kind, from a form."""
+        from tacit import guarantees
+
+        budget = self.ledger(table).budget.bound
+        given = {"epsilon": _number("share", amount)} if budget.kind in ("pure", "approximate") else {}
+        if budget.kind == "pure":
+            return guarantees.Pure(**given)
+        if budget.kind == "approximate":
+            part = given["epsilon"] / float(budget.parameters["epsilon"])
+            own = _number("delta", delta) if delta else min(1.0, part) * float(budget.parameters["delta"])
+            return guarantees.Approximate(**given, delta=own)
+        if budget.kind == "concentrated":
+            return guarantees.Concentrated(rho=_number("share", amount))
+        return guarantees.GaussianDP(mu=_number("share", amount))
+
+    def grant(self, table: Row, name: str, roles: list[str], amount: str, delta: str, by: Person) -> None:
+        """Give somebody a part in a table: enrol the name in its ledger, and set a share."""
+        person = self.accounts.person(name)
+        if person is None:
+            raise UnknownName(what="account", name=name, known=[p["name"] for p in self.accounts.people()])
+        for role in roles:
+            if role not in person.roles or role not in ("analyst", "approver", "custodian"):
+                raise NotAllowed(
+                    who=name,
+                    what=f"be {role} here",
+                    reason="the account has not this role",
+                    hint="see People",
+                )
+        if "approver" in roles and not person.key_public:
+            raise NotAllowed(
+                who=name, what="approve here", reason="the account has no key to sign with",
+                hint="they make or bring one on their page Account first",
+            )  # fmt: skip
+        ledger = self.ledger(table)
+        key = person.key_public if "approver" in roles else ""
+        share = self.bound(table, amount, delta) if amount and "analyst" in roles else None
+        ledger.enrol(name, roles, key=key, change=name in ledger.people(), by=by.name)
+        if share is not None:
+            ledger.share(name, share, by=by.name)
+        self.store.audit(
+            by.name, "gave a part in a table", f"{table['name']}: {name}: {', '.join(roles) or 'none'}"
+        )
+
+    def new_version(self, table: Row, version: str, by: Person) -> None:
+        """A new version of the data, by its public name. The same question about it is a new question."""
+        from tacit.ledger.entries import shown
+
+        shown("version", version)
+        if self.store.one(VERSIONS, table=table["name"], version=version) is not None:
+            raise InvalidParameter(parameter="version", value=version, must="be a new name")
+        self.store.add(VERSIONS, table=table["name"], version=version, time=now(), by=by.name)
+        self.store.change(TABLES, [TABLES.c.name == table["name"]], version=version)
+        self.store.audit(by.name, "new version", f"{table['name']}: {version}")
+
+    def versions(self, table: Row) -> list[Row]:
+        """The declared versions, newest last."""
+        return self.store.all(VERSIONS, order=VERSIONS.c.time, table=table["name"])
+
+    # --- prices --------------------------------------------------------------------------------------
+    def quote(self, table: Row, asked: Any, person: str, version: str | None = None) -> dict[str, Any]:
+        """The price of what is asked."""
+        return dict(
+            self.pool.call(
+                "quote", self.place(table, version), asked, person, self.limits,
+                seconds=self.settings.limits.preview_seconds,
+            )
+        )  # fmt: skip
+
+    # --- jobs and releases ---------------------------------------------------------------------------
+    def job(self, number: str, person: Person) -> Row:
+        """A job that this person may see: their own, or of a table that they keep, approve or audit."""
+        found = self.store.one(JOBS, id=number)
+        if found is None:
+            raise NotFound
+        if found["person"] == person.name:
+            return found
+        table = self.store.one(TABLES, name=found["table"])
+        if table is None or not self.access(table, person) & {"approver", "auditor", "custodian"}:
+            raise NotFound
+        return found
+
+    def jobs(self, person: Person) -> list[Row]:
+        """The newest jobs that this person may see."""
+        seen = {t["name"]: self.access(t, person) for t in self.store.all(TABLES)}
+        rows = self.store.all(JOBS, order=JOBS.c.created.desc(), most=500)
+        wide = {"approver", "auditor", "custodian"}
+        return [j for j in rows if j["person"] == person.name or seen.get(j["table"], frozenset()) & wide]
+
+    def state(self, job: Row) -> str:
+        """The state of a job that may be shown now."""
+        return jobs.shown_state(job, self.settings.limits.tick_seconds)
+
+    def files(self, job: Row) -> Path:
+        """The folder of a release; made again from the ledger where it is not there."""
+        out = self.settings.releases / str(job["id"])
+        if job["state"] != "done":
+            raise NotFound
+        if not (out / "manifest.json").exists() or not out.with_name(f"{out.name}.json").exists():
+            table = self.store.one(TABLES, name=job["table"])
+            if table is None or job["rehearsal"]:
+                raise NotFound
+            shutil.rmtree(out, ignore_errors=True)
+            given = (
+                self.place(table, str(job["version"])),
+                json.loads(job["plan"]),
+                job["person"],
+                str(out),
+                job["key"],
+            )
+            self.pool.call("replay", *given, seconds=60)
+        return out
+
+    def answer(self, job: Row) -> dict[str, Any]:
+        """What a release says, for pages and programs."""
+        out = self.files(job)
+        return dict(json.loads(out.with_name(f"{out.name}.json").read_text(encoding="utf-8")))
+
+    def forget_files(self, job: Row) -> None:
+        """Make the files again at the next look: something was said about the release."""
+        shutil.rmtree(self.settings.releases / str(job["id"]), ignore_errors=True)
+
+    def corrections(self, job: Row) -> list[str]:
+        """What was said about a release later."""
+        table = self.store.one(TABLES, name=job["table"])
+        if table is None or not job["charge"] or job["rehearsal"]:
+            return []
+        return [str(c) for c in self.ledger(table).corrections(int(job["charge"]))]
+
+    def published(self, slug: str) -> tuple[Row, Row]:
+        """A published release and its job."""
+        found = self.store.one(PUBLISHED, slug=slug)
+        job = None if found is None else self.store.one(JOBS, id=found["job"])
+        if found is None or job is None or job["state"] != "done":
+            raise NotFound
+        return found, job
+
+    def publish(self, job: Row, title: str, summary: str, by: Person) -> str:
+        """Put a release into the public catalogue."""
+        if job["rehearsal"] or not self.answer(job)["publishable"]:
+            raise NotAllowed(who=by.name, what="publish this", reason="it is about made-up rows, or a test")
+        if self.corrections(job):
+            raise NotAllowed(who=by.name, what="publish this", reason="it was withdrawn or replaced")
+        if (known := self.store.one(PUBLISHED, job=job["id"])) is not None:
+            return str(known["slug"])
+        slug = f"{_slug(title or str(job['title']))}-{new_secret(4).lower().replace('_', '-').strip('-')}"
+        self.store.add(
+            PUBLISHED, slug=slug, job=job["id"], title=(title or str(job["title"]))[:160], summary=summary[:500],
+            time=now(), by=by.name,
+        )  # fmt: skip
+        self.store.audit(by.name, "published", slug)
+        return slug
+
+    def audit_lines(self, most: int = 500) -> list[Row]:
+        """The newest lines of the audit log."""
+        return self.store.all(AUDIT, order=AUDIT.c.id.desc(), most=most)
+
+
+class Workers:
+    """The worker processes of this server; one that ends is started anew."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk, self._lock = desk, threading.Lock()
+        self._running: list[subprocess.Popen[bytes]] = []
+        self._over = threading.Event()
+
+    def start(self) -> None:
+        """Start them, and a thread that looks after them."""
+        if self._desk.settings.workers:
+            threading.Thread(target=self._keep, daemon=True).start()
+
+    def _keep(self) -> None:
+        while not self._over.is_set():
+            with self._lock:
+                self._running = [p for p in self._running if p.poll() is None]
+                while len(self._running) < self._desk.settings.workers and not self._over.is_set():
+                    self._running.append(self._new())
+            self._over.wait(0.5)
+
+    def _new(self) -> subprocess.Popen[bytes]:
+        settings = self._desk.settings
+        said = {
+            "folder": str(settings.folder), "database": settings.database, "releases": str(settings.releases),
+            "folders": [str(f) for f in self._desk.folders],
+        }  # fmt: skip
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tacit.server.worker"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL, env=child_environment(), start_new_session=True,
+        )  # fmt: skip
+        assert process.stdin is not None
+        with suppress(OSError):
+            process.stdin.write(json.dumps(said).encode() + b"\n")
+            process.stdin.flush()
+        return process
+
+    @property
+    def numbers(self) -> list[int]:
+        """The process ids."""
+        with self._lock:
+            return [p.pid for p in self._running if p.poll() is None]
+
+    def stop(self) -> None:
+        """Let each end its job, and go."""
+        self._over.set()
+        with self._lock:
+            for process in self._running:
+                with suppress(OSError):
+                    assert process.stdin is not None
+                    process.stdin.close()
+            for process in self._running:
+                try:
+                    process.wait(timeout=20)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
+
+
+@contextmanager
+def opened(settings: Settings) -> Iterator[Desk]:
+    """A desk for a while."""
+    desk = Desk(settings)
+    try:
+        yield desk
+    finally:
+        desk.close()
+
+
+def _files(folder: Path) -> list[Path]:
+    """Data files below a folder, links resolved; those that lead out of it are left out."""
+    top, found = folder.resolve(), list[Path]()
+    for here, folders, names in os.walk(top, followlinks=False):
+        depth = len(Path(here).relative_to(top).parts)
+        folders[:] = [] if depth >= DEPTH else sorted(f for f in folders if not f.startswith("."))
+        for name in sorted(names):
+            path = Path(here) / name
+            if (
+                name.startswith(".")
+                or not name.lower().endswith(ENDINGS)
+                or not path.resolve().is_relative_to(top)
+            ):
+                continue
+            if path.is_file() and len(found) < MOST_FILES:
+                found.append(path)
+    return found
+
+
+def _beside(words: Mapping[str, Any]) -> tuple[dict[str, Any], Path]:
+    """A connection's words with paths relative to the folder of its first one, where they lie below it."""
+    paths = words["path"] if isinstance(words["path"], list) else [words["path"]]
+    folder = _above(Path(paths[0]))
+    named = [os.path.relpath(p, folder) if Path(p).is_relative_to(folder) else p for p in paths]
+    return {**words, "path": named if isinstance(words["path"], list) else named[0]}, folder
+
+
+def _above(path: Path) -> Path:
+    """The folder of a path, above all patterns."""
+    import glob
+
+    found = path.parent
+    while glob.has_magic(str(found)):
+        found = found.parent
+    return found
+
+
+def _checked_table(name: str) -> None:
+    if (
+        not 1 <= len(name) <= 60
+        or not all(c.isascii() and (c.isalnum() or c in "-_") for c in name)
+        or name == "new"
+    ):
+        raise InvalidParameter(
+            parameter="name",
+            value=name[:60],
+            must="have 1 to 60 letters, digits, - and _",
+            hint="for example survey-2026",
+        )
+
+
+def _slug(text: str) -> str:
+    plain = "".join(c if c.isascii() and c.isalnum() else "-" for c in text.lower())
+    return "-".join(filter(None, plain.split("-")))[:50] or "release"
+
+
+def _number(parameter: str, text: str) -> float:
+    try:
+        return float(text.replace(",", "."))
+    except ValueError:
+        raise InvalidParameter(parameter=parameter, value=text[:40], must="be a number") from None

@@ -1,0 +1,153 @@
+"""Releases as jobs: a queue in the server's database, worked off by processes apart from requests.
+
+A worker takes a job for a lease, which it renews while it works, under a number that grows with every taking (the
+fence). Only the holder of the newest number may say how a job ended. A job whose lease ran out is taken by another
+worker, which first looks into the ledger:
+
+    the answer is on record           the job is done, free
+    a charge, and no answer           the job is lost: charged, and no answer came; asking again costs again
+    neither                           nothing was charged, and it is run
+
+The ledger decides about budgets, whatever happens here: two workers on one job could charge twice at most, and never
+answer without a charge.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import sqlalchemy as sa
+
+from tacit.errors import NotAllowed
+from tacit.server.store import JOBS, Row, Store, new_secret, now
+
+LEASE = 15.0
+"""Seconds that a worker may be silent."""
+ATTEMPTS = 3
+OPEN = ("asked", "queued", "running")
+WORDS = {
+    "asked": "waits for an approval",
+    "queued": "waiting",
+    "running": "running",
+    "done": "answered",
+    "refused": "refused; nothing was charged",
+    "failed": "failed; nothing was charged",
+    "lost": "charged, and no answer came",
+    "cancelled": "cancelled; nothing was charged",
+    "stopped": "stopped after the charge, which stays",
+}
+LOST = "the budget was charged and no answer came: the work was interrupted, or the rows could not be read"
+MOST_WAITING = 50
+
+
+def submit(
+    store: Store, quote: Mapping[str, Any], *, table: str, version: str, person: str, form: str = "",
+    rehearsal: bool = False, request: int = 0,
+) -> str:  # fmt: skip
+    """A new job for a priced question; the same form sent twice is one job. With a request it waits for approval."""
+    number = form or new_secret(12)
+    if (known := store.one(JOBS, id=number)) is not None and known["person"] == person:
+        return number
+    waiting = store.all(JOBS, person=person, state="queued")
+    if len(waiting) >= MOST_WAITING:
+        raise NotAllowed(
+            who=person,
+            what="ask for more now",
+            reason=f"{len(waiting)} of their jobs wait",
+            hint="wait for these",
+        )
+    try:
+        store.add(
+            JOBS, id=number, table=table, person=person, title=quote["title"], plan=json.dumps(quote["asked"]),
+            digest=quote["digest"], key=quote["key"], price=quote["price"], created=now(), version=version,
+            state="asked" if request else "queued", rehearsal=int(rehearsal), request=request,
+        )  # fmt: skip
+    except sa.exc.IntegrityError:
+        if (known := store.one(JOBS, id=number)) is None or known["person"] != person:
+            raise NotAllowed(who=person, what="send this form", reason="its number is not theirs") from None
+    return number
+
+
+def start(store: Store, number: str) -> bool:
+    """Run a job that waited for an approval."""
+    return store.change(JOBS, [JOBS.c.id == number, JOBS.c.state == "asked"], state="queued") == 1
+
+
+def claim(store: Store, worker: str) -> Row | None:
+    """A job for this worker: one that waits, or one whose lease ran out."""
+    with store.transaction() as connection:
+        time = now()
+        old = sa.and_(JOBS.c.state == "running", JOBS.c.lease < time)
+        # A clock that jumped back must not hold a job for hours.
+        far = sa.and_(JOBS.c.state == "running", JOBS.c.lease > time + 10 * LEASE)
+        wanted = (
+            sa.select(JOBS)
+            .where(sa.or_(JOBS.c.state == "queued", old, far))
+            .order_by(JOBS.c.created)
+            .limit(1)
+        )
+        if store.database:
+            wanted = wanted.with_for_update(skip_locked=True)
+        row = connection.execute(wanted).first()
+        if row is None:
+            return None
+        found = dict(row._mapping)
+        found["recovering"] = found["state"] == "running"
+        found |= {
+            "fence": found["fence"] + 1,
+            "attempts": found["attempts"] + 1,
+            "worker": worker,
+            "state": "running",
+        }
+        found["started"] = found["started"] or time
+        connection.execute(
+            sa.update(JOBS).where(JOBS.c.id == found["id"]).values(
+                state="running", worker=worker, fence=found["fence"], lease=time + LEASE, started=found["started"],
+                attempts=found["attempts"],
+            )
+        )  # fmt: skip
+        return found
+
+
+def renew(store: Store, job: Row) -> tuple[bool, bool]:
+    """Is the job still this worker's, and is it to be stopped? Renews the lease."""
+    mine = [JOBS.c.id == job["id"], JOBS.c.fence == job["fence"], JOBS.c.state == "running"]
+    held = store.change(JOBS, mine, lease=now() + LEASE) == 1
+    found = store.one(JOBS, id=job["id"])
+    return held, found is not None and bool(found["stop"])
+
+
+def finish(store: Store, job: Row, state: str, **values: Any) -> bool:
+    """Say how a job ended, if it is still this worker's."""
+    mine = [JOBS.c.id == job["id"], JOBS.c.fence == job["fence"], JOBS.c.state == "running"]
+    return store.change(JOBS, mine, state=state, ended=now(), **values) == 1
+
+
+def cancel(store: Store, number: str) -> None:
+    """Cancel what waits; ask what runs to stop."""
+    waits = [JOBS.c.id == number, JOBS.c.state.in_(("asked", "queued"))]
+    message = "cancelled before it began; nothing was charged"
+    if not store.change(JOBS, waits, state="cancelled", message=message, ended=now()):
+        store.change(JOBS, [JOBS.c.id == number, JOBS.c.state == "running"], stop=1)
+
+
+def visible_at(job: Row, tick: float) -> float:
+    """When the end of a job may show: at 1, 2, 4, 8 ... ticks after its start.
+
+    The time of a read depends on the rows. It shows to a factor of two, and no closer.
+    """
+    if job["state"] in OPEN or not job["started"]:
+        return float(job["ended"])
+    took = max(float(job["ended"]) - float(job["started"]), 1e-9)
+    steps = max(0, math.ceil(math.log2(took / tick))) if took > tick else 0
+    return float(job["started"]) + tick * float(2**steps)
+
+
+def shown_state(job: Row, tick: float) -> str:
+    """The state that a person is shown now."""
+    ended = job["state"] not in OPEN
+    early = ended and now() < visible_at(job, tick) < now() + 86_400
+    return "running" if early else str(job["state"])

@@ -1,0 +1,405 @@
+"""What the server asks of the curator, as functions of plain values: they run in processes apart from requests.
+
+A table on a server is a declaration (the words of a plan without its releases), a folder that its paths are relative
+to, and the place of its ledger. What is asked are the words of `[[release]]` tables and a price. Together they are
+the text of a plan, which is read like any plan file; who asks is written into it by the server.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tacit.curator import Plan, Releases
+from tacit.curator.curator import Curator
+from tacit.curator.custodian import toml_key, toml_value
+from tacit.curator.plan_files import PlanFile, described, read_plan_text
+from tacit.curator.text import _plan_rows, priced, told_of
+from tacit.errors import InvalidParameter, NotAllowed, TacitError, TooManyCells, visible
+from tacit.guarantees import Guarantee
+
+NEVER = "given"
+"""Words of a release that a server does not take: what is assumed of the data is the custodian's to say."""
+PAID = ("epsilon", "rho", "mu", "within")
+TWIN_ROWS = 10_000
+Values = Mapping[str, Any]
+
+
+# --- the text of a plan -----------------------------------------------------------------------------------
+def plan_text(place: Values, asked: Values, analyst: str) -> str:
+    """The plan as TOML."""
+    said = json.loads(place["declaration"])
+    data = {**said["data"], "table": place["name"]}
+    if place["version"]:
+        data["version"] = place["version"]
+    lines = ["[data]", *_words(data), "", "[protect]", *_words(said["protect"]), ""]
+    for name, column in said["schema"].items():
+        lines += [f"[schema.{toml_key(name)}]", *_words(column), ""]
+    lines += ["[budget]", *_words({**said["budget"], "analyst": analyst}), ""]
+    if asked.get("spend"):
+        lines += ["[spend]", *_words(asked["spend"]), ""]
+    if asked.get("title"):
+        lines += ["[report]", *_words({"title": asked["title"]}), ""]
+    for release in asked.get("releases", ()):
+        lines += ["[[release]]", *_words(release), ""]
+    return "\n".join(lines)
+
+
+def _words(table: Values) -> list[str]:
+    return [f"{toml_key(str(word))} = {_toml(value)}" for word, value in table.items()]
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{toml_key(str(k))} = {_toml(v)}" for k, v in value.items()) + " }"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InvalidParameter(parameter="a number", value=str(value), must="be finite")
+    if not isinstance(value, str | int | float | bool):
+        raise InvalidParameter(
+            parameter="a value", value=value, must="be a text, a number, a list or a table"
+        )
+    return toml_value(value)
+
+
+def checked(asked: Any, limits: Values) -> dict[str, Any]:
+    """What is asked, within the limits of the server; the words themselves are checked by the plan's reader."""
+    if not isinstance(asked, Mapping) or not isinstance(asked.get("releases"), list) or not asked["releases"]:
+        raise InvalidParameter(
+            parameter="releases", value=None, must="be a list of questions, one at least",
+            hint='{"releases": [{"kind": "count"}], "spend": {"epsilon": 0.1}}',
+        )  # fmt: skip
+    for word in asked:
+        if word not in ("releases", "spend", "title"):
+            raise InvalidParameter(parameter="word", value=str(word), must="be releases, spend or title")
+    releases = asked["releases"]
+    if len(releases) > limits["questions"]:
+        raise InvalidParameter(
+            parameter="releases", value=len(releases), must=f"be at most {limits['questions']} at once"
+        )
+    for one in releases:
+        if not isinstance(one, Mapping):
+            raise InvalidParameter(parameter="releases", value=type(one).__name__, must="be tables of words")
+        if NEVER in one:
+            raise InvalidParameter(
+                parameter=NEVER, value="something", must="not be said here",
+                hint="what is assumed of the data is declared by the custodian, with tacit release",
+            )  # fmt: skip
+        for word, value in one.items():
+            if isinstance(value, str) and len(value) > limits["expression"]:
+                raise InvalidParameter(
+                    parameter=str(word), value=f"{len(value)} characters",
+                    must=f"have at most {limits['expression']} characters",
+                )  # fmt: skip
+    spend = asked.get("spend") or None
+    if spend is not None and not isinstance(spend, Mapping):
+        raise InvalidParameter(parameter="spend", value=type(spend).__name__, must="be a price")
+    if spend is None and not all(any(word in one for word in PAID) for one in releases):
+        raise InvalidParameter(
+            parameter="spend", value=None, must="be a price: there is no default",
+            hint='{"epsilon": 0.1}, with a "delta" where the budget has one',
+        )  # fmt: skip
+    return {"releases": [dict(r) for r in releases], "spend": spend, "title": asked.get("title", "")}
+
+
+def file_of(place: Values, asked: Values, analyst: str) -> PlanFile:
+    """The plan file of what is asked, as it would lie beside the data."""
+    text = plan_text(place, asked, analyst)
+    return read_plan_text(text, Path(place["beside"]) / f"{place['name']}.toml", releases="releases" in asked)
+
+
+def curator_of(place: Values, file: PlanFile) -> Curator:
+    """The curator, with the ledger beside the data or the one that the server keeps."""
+    return file.curator(ledger=place["ledger"] or None)
+
+
+def key_of(place: Values, plan: Plan, analyst: str) -> str:
+    """The key of a request: that of the question, or of the question of this analyst alone.
+
+    With a shared record an answer that somebody paid for is free for everybody who asks the same, and its being free
+    tells that somebody did. The custodian decides.
+    """
+    if place["share_record"]:
+        return plan.digest
+    return hashlib.sha256(f"{analyst}\n{plan.digest}".encode()).hexdigest()
+
+
+# --- prices -----------------------------------------------------------------------------------------------
+def quote(place: Values, asked: Any, analyst: str, limits: Values) -> dict[str, Any]:
+    """Price, expected error, lower bound, and whether it fits; reads no row and charges nothing."""
+    asked = checked(asked, limits)
+    file = file_of(place, asked, analyst)
+    plan = file.plan()
+    cells = sum(r.question.numbers or 0 for r in plan.releases)
+    if cells > limits["cells"]:
+        raise TooManyCells(
+            cells=cells, limit=int(limits["cells"]), hint="group by fewer columns, or by wider bins"
+        )
+    with curator_of(place, file) as curator:
+        key = key_of(place, plan, analyst)
+        fit = curator.fit(plan, key=key)
+    said = described(file, plan)
+    said.pop("plan")
+    rows = _plan_rows(plan)
+    return {
+        **said,
+        "fit": fit.record,
+        "key": key,
+        "price": priced(plan.charge),
+        "left": priced(fit.left),
+        "verdict": visible(str(fit)),
+        "meaning": _meaning(plan.charge),
+        "text": str(plan),
+        "html": plan._repr_html_(),
+        "asked": asked,
+        "title": visible(", ".join(r.name for r in plan.releases))[:160],
+        "lines": [
+            {
+                "name": visible(r.name),
+                "question": visible(told["statistic"]), "cells": row[1], "price": row[2], "of_budget": row[3],
+                "within": row[4], "mean": row[5], "floor": row[6], "noise": visible(row[7]),
+                "about": visible(r.expected.about), "floor_reason": visible(r.expected.floor_reason),
+            }
+            for r, row, told in zip(plan.releases, rows, told_of(plan), strict=True)
+        ],
+    }  # fmt: skip
+
+
+def _meaning(guarantee: Guarantee) -> list[str]:
+    from tacit.report.building import _meaning as sentences
+
+    return [visible(s) for s in sentences(guarantee)]
+
+
+def request(place: Values, asked: Any, analyst: str, limits: Values, note: str) -> dict[str, Any]:
+    """Ask for an approval; the number of the request."""
+    asked = checked(asked, limits)
+    file = file_of(place, asked, analyst)
+    plan = file.plan()
+    with curator_of(place, file) as curator:
+        number = curator.request(plan, key=key_of(place, plan, analyst), note=note)
+        return {"request": number, "plan": plan.digest, "charge": plan.charge.record}
+
+
+# --- answers ----------------------------------------------------------------------------------------------
+def release(
+    place: Values, asked: Values, analyst: str, out: Path, *, key: str, rehearsal: bool = False,
+    before: Callable[[], None] | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Charge, read, add noise, and write the files of the release; `before` may refuse at the last moment."""
+    if rehearsal:
+        place = twin_of(place, out.parent / f"{out.name}-twin")
+    file = file_of(place, asked, analyst)
+    plan = file.plan()
+    with curator_of(place, file) as curator:
+        if before is not None:
+            before()
+        releases = curator.release(plan, key=key)
+        return written(out, file, plan, releases, curator)
+
+
+def replay(place: Values, asked: Values, analyst: str, out: str, key: str) -> dict[str, Any]:
+    """The files of a release that is on record, made again. Charges nothing, whatever happens."""
+    folder = Path(out)
+    file = file_of(place, asked, analyst)
+    plan = file.plan()
+    with curator_of(place, file) as curator:
+        if not curator.fit(plan, key=key).recorded:
+            raise NotAllowed(
+                who=analyst, what="have this answer", reason="the ledger has no answer to this question"
+            )
+        if folder.exists():
+            return summary(folder)
+        return written(folder, file, plan, curator.release(plan, key=key), curator)
+
+
+def written(out: Path, file: PlanFile, plan: Plan, releases: Releases, curator: Curator) -> dict[str, Any]:
+    """The release's folder, and `answer.json` beside it: what pages and programs are shown."""
+    from tacit.report.folder import write_release
+
+    place = int(releases[0].certificate["ledger"]["sequence"])
+    replaces = curator.ledger.replaces(place) if releases[0].replayed else ()
+    if out.exists():
+        shutil.rmtree(out)
+    write_release(
+        out, file, plan, releases, curator.budget, replaces=replaces,
+        title=file.words.title or ", ".join(r.name for r in releases)[:120],
+    )  # fmt: skip
+    beside = out.with_name(f"{out.name}.json")
+    told = _answer(plan, releases)
+    partial = beside.with_suffix(".part")
+    partial.write_text(json.dumps(told, allow_nan=False), encoding="utf-8")
+    partial.replace(beside)
+    return summary(out)
+
+
+def summary(out: Path) -> dict[str, Any]:
+    """What a job keeps of a release: its charge, and whether it was answered from the record."""
+    told = json.loads(out.with_name(f"{out.name}.json").read_text(encoding="utf-8"))
+    return {"charge": told["charge"], "replayed": told["replayed"]}
+
+
+def _answer(plan: Plan, releases: Releases) -> dict[str, Any]:
+    spent, left = releases[-1].standing
+    return {
+        "charge": int(releases[0].certificate["ledger"]["sequence"]),
+        "replayed": releases[0].replayed,
+        "made_up": releases[0].made_up,
+        "publishable": all(r.publishable for r in releases) and not any(r.made_up for r in releases),
+        "spent": dict(spent.bound.parameters),
+        "remaining": dict(left.bound.parameters),
+        "digest": plan.digest,
+        "price": priced(plan.charge),
+        "meaning": _meaning(plan.charge),
+        "releases": [
+            {
+                "name": r.name,
+                "columns": {name: [_plain(v) for v in values] for name, values in r.columns.items()},
+                "quality": list(r.quality),
+                "confidence": float(r.planned.ask.confidence),
+                "text": str(r),
+                "html": r._repr_html_(),
+                "guarantee": r.guarantee.record,
+                "certificate": r.certificate,
+                "shown": _shown(r),
+            }
+            for r in releases
+        ],
+    }
+
+
+MOST_SHOWN = 200
+
+
+def _shown(release: Any) -> dict[str, Any]:
+    """The first rows of a release as people read them."""
+    from tacit.curator.text import _key, _with_ends
+
+    columns, quality = release.columns, release.quality
+    keys = [n for n in columns if n not in ("value", "low", "high")]
+    count = len(columns["value"])
+    rows = []
+    for i in range(min(count, MOST_SHOWN)):
+        value, low, high = _with_ends(*(columns[n][i] for n in ("value", "low", "high")))
+        rows.append([*(visible(_key(columns[n][i])) for n in keys), value, low, high, quality[i]])
+    return {"keys": keys, "rows": rows, "cells": count}
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, str | int | float | bool) or value is None else str(value)
+
+
+# --- tables -----------------------------------------------------------------------------------------------
+def columns_in(data: Values, beside: str, trust_header: bool = False) -> list[dict[str, Any]]:
+    """The columns of a file from its header or metadata; no row is read."""
+    from tacit.curator.custodian import suggest
+    from tacit.curator.plan_files import READING, _source
+
+    words = {k: v for k, v in data.items() if k in ("path", *READING)}
+    source = _source(Path(beside) / "plan.toml", words)
+    found = suggest(source, trust_header=trust_header).columns
+    return [{"name": h.name, "stored": h.stored, "kind": h.kind, "keys": list(h.keys)} for h in found]
+
+
+def declare(place: Values, custodian: str) -> dict[str, Any]:
+    """Check a declaration against the file's metadata and make its ledger, with its custodian; reads no row."""
+    file = file_of(place, {}, custodian)
+    with curator_of(place, file) as curator:
+        curator._open()
+        ledger = curator.ledger
+        people = ledger.people()
+        if not any("custodian" in p.roles for p in people.values()):
+            ledger.enrol(custodian, "custodian", by=custodian)
+        elif custodian not in people or "custodian" not in people[custodian].roles:
+            raise NotAllowed(
+                who=custodian, what="add this table", reason="its ledger knows other custodians",
+                hint="one of them enrols the name: tacit ledger person",
+            )  # fmt: skip
+        return {
+            "id": ledger.id,
+            "columns": len(file.schema),
+            "place": "" if ledger.path is None else str(ledger.path),
+        }
+
+
+def twin_of(place: Values, folder: Path) -> dict[str, Any]:
+    """The same declaration for a made-up table in a folder of its own, with a ledger of its own."""
+    from tacit.sources.synthetic.twin import twin, write_table
+
+    file = file_of(place, {}, "custodian")
+    said = json.loads(place["declaration"])
+    person = said["protect"].get("column", "") if said["protect"]["unit"] == "people" else ""
+    table = twin(
+        file.schema,
+        rows=TWIN_ROWS,
+        people=TWIN_ROWS // 4 if person else None,
+        person_column=person or "person_id",
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    write_table(table, folder / "twin.parquet")
+    declaration = json.dumps({**said, "data": {"path": "twin.parquet"}})
+    return {**place, "declaration": declaration, "beside": str(folder), "ledger": ""}
+
+
+def example(place: Values, custodian: str, folder: str) -> dict[str, Any]:
+    """A rehearsal of a declaration before it is recorded: a count on a made-up table, with its price."""
+    made = twin_of(place, Path(folder))
+    budget = json.loads(place["declaration"])["budget"]
+    spend = {k: float(v) / 10 for k, v in budget.items() if k in ("epsilon", "delta", "rho", "mu")}
+    file = file_of(made, {"releases": [{"kind": "count"}], "spend": spend}, custodian)
+    plan = file.plan()
+    try:
+        with curator_of(made, file) as curator:
+            return {"text": str(curator.release(plan)), "plan": str(plan)}
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+# --- checks -----------------------------------------------------------------------------------------------
+def verify(out: str, ledger: str) -> dict[str, Any]:
+    """`tacit verify` of a folder with its ledger."""
+    from tacit.audit.release import second_opinions
+    from tacit.curator.verifying import Verified, verify_release
+    from tacit.report.verifying import made_again
+
+    folder = Path(out)
+    found = verify_release(folder, ledger=ledger)
+    again = tuple(made_again(folder, ledger=ledger))
+    found = Verified(findings=(*found.findings, *again, *second_opinions(folder)))
+    told = [{"what": visible(f.what), "holds": f.holds, "why": visible(f.why)} for f in found.findings]
+    return {"ok": found.ok, "made": found.made, "fallen": list(found.fallen), "findings": told}
+
+
+def problem(error: BaseException) -> dict[str, Any]:
+    """An error as plain values: the library's own sentence, or one fixed sentence for anything else."""
+    if isinstance(error, TacitError):
+        return {
+            "error": type(error).__name__, "message": error.message, "hint": error.hint, "exit": error.exit_code,
+            "charged": error.after_charge, "kinds": [c.__name__ for c in type(error).__mro__],
+        }  # fmt: skip
+    return {
+        "error": "InternalError", "message": "the server could not do this", "hint": "ask who runs it",
+        "exit": 2, "charged": False, "kinds": ["InternalError", "TacitError"],
+    }  # fmt: skip
+
+
+CALLS: dict[str, Callable[..., Any]] = {
+    "columns_in": columns_in,
+    "declare": declare,
+    "example": example,
+    "quote": quote,
+    "replay": replay,
+    "request": request,
+    "verify": verify,
+}
+"""What the pool of processes may be asked."""

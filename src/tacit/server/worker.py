@@ -1,0 +1,205 @@
+"""A process that works off jobs: charge, read, add noise, write; one at a time.
+
+It reads its settings from its first line of input, and ends when that input ends, after the job at hand. It prints
+nothing: what engines print may quote a row.
+"""
+
+from __future__ import annotations
+
+import _thread
+import json
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from tacit.errors import LedgerError, TacitError
+from tacit.server import jobs
+from tacit.server.store import JOBS, TABLES, Row, Store, in_schema, new_secret
+
+IDLE = (0.05, 0.4)
+"""Seconds between two looks for a job: at first, and after a while."""
+
+
+class NotMine(Exception):
+    """Another worker has taken the job."""
+
+
+def place_of(table: Row, database: str, version: str | None = None) -> dict[str, Any]:
+    """A table as `tacit.server.work` takes it, at its present version or at the one of a job."""
+    return {
+        "name": table["name"], "declaration": table["declaration"], "beside": table["beside"],
+        "ledger": ledger_of(table, database), "share_record": bool(table["share_record"]),
+        "version": table["version"] if version is None else version,
+    }  # fmt: skip
+
+
+class Worker:
+    """One worker on a store."""
+
+    def __init__(self, store: Store, releases: Path, database: str) -> None:
+        self.store, self.releases, self.database = store, releases, database
+        self.name = f"{os.getpid()}-{new_secret(6)}"
+        self.over = threading.Event()
+
+    def loop(self) -> None:
+        """Work until the input ends."""
+        wait = IDLE[0]
+        while not self.over.is_set():
+            try:
+                job = jobs.claim(self.store, self.name)
+            except LedgerError:
+                # The database went away: the jobs are there when it comes back.
+                self.over.wait(1.0)
+                continue
+            if job is None:
+                self.over.wait(wait)
+                wait = min(wait * 1.2, IDLE[1])
+                continue
+            wait = IDLE[0]
+            try:
+                self.run(job)
+            except KeyboardInterrupt:
+                # A wish to stop that came between two jobs: the lease decides.
+                continue
+
+    def run(self, job: Row) -> None:
+        """One job, to its end or to the end of its lease."""
+        done = threading.Event()
+        lost = threading.Event()
+        stopped = threading.Event()
+
+        def watch() -> None:
+            while not done.wait(jobs.LEASE / 30):
+                try:
+                    held, stop = jobs.renew(self.store, job)
+                except LedgerError:
+                    continue
+                if not held:
+                    lost.set()
+                    return
+                if stop and not stopped.is_set():
+                    stopped.set()
+                    if not done.is_set():
+                        _thread.interrupt_main()
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        state, values = "failed", dict[str, Any]()
+        try:
+            state, values = self._run(job, lost)
+        except KeyboardInterrupt:
+            state, values = self._after(job, "cancelled", "stopped", "stopped by who asked")
+        except NotMine:
+            return
+        except TacitError as problem:
+            refused = "refused" if problem.exit_code == 1 else "failed"
+            state, values = self._after(job, refused, "lost", _sentence(problem))
+        except Exception:
+            # Words of others may quote a row: one fixed sentence.
+            state, values = self._after(job, "failed", "lost", "the server could not do this")
+        finally:
+            done.set()
+            watcher.join()
+        self._finish(job, state, values)
+
+    def _finish(self, job: Row, state: str, values: dict[str, Any]) -> None:
+        for _ in range(600):
+            try:
+                jobs.finish(self.store, job, state, **values)
+                return
+            except LedgerError:
+                # The answer is in the ledger. Who takes the job later finds it there.
+                time.sleep(1.0)
+
+    def _run(self, job: Row, lost: threading.Event) -> tuple[str, dict[str, Any]]:
+        from tacit.server import work
+
+        table = self.store.one(TABLES, name=job["table"])
+        if table is None:
+            return "failed", {"message": "the table is no longer on this server; nothing was charged"}
+        place, asked = place_of(table, self.database, str(job["version"])), json.loads(job["plan"])
+        out = self.releases / str(job["id"])
+        if job["recovering"] and not job["rehearsal"]:
+            file = work.file_of(place, asked, job["person"])
+            plan = file.plan()
+            with work.curator_of(place, file) as curator:
+                recorded = curator.fit(plan, key=job["key"]).recorded
+            if recorded:
+                return "done", work.replay(place, asked, job["person"], str(out), job["key"])
+            if number := self._charged(job):
+                return "lost", {"message": jobs.LOST, "charge": number}
+            if job["attempts"] > jobs.ATTEMPTS:
+                return "failed", {"message": "it was interrupted several times; nothing was charged"}
+
+        def before() -> None:
+            if lost.is_set() or not jobs.renew(self.store, job)[0]:
+                raise NotMine
+
+        told = work.release(
+            place, asked, job["person"], out, key=job["key"], rehearsal=bool(job["rehearsal"]), before=before
+        )
+        return "done", {"charge": told["charge"], "replayed": int(told["replayed"])}
+
+    def _charged(self, job: Row) -> int:
+        """The newest charge for this question of this person since the job was made, answered or not; 0 for none."""
+        import datetime
+
+        from tacit.ledger import Ledger
+
+        table = self.store.one(TABLES, name=job["table"])
+        if table is None or job["rehearsal"]:
+            return 0
+        try:
+            with Ledger.open(ledger_of(table, self.database)) as ledger:
+                since = datetime.datetime.fromtimestamp(job["created"] - 120, datetime.UTC).isoformat()
+                known = {j["charge"] for j in self.store.all(JOBS, key=job["key"]) if j["charge"]}
+                found = [
+                    c.sequence
+                    for c in ledger.charges(job["person"])
+                    if c.key == job["key"] and c.time >= since and c.sequence not in known
+                ]
+                return max(found, default=0)
+        except TacitError:
+            return 0
+
+    def _after(self, job: Row, free: str, charged: str, message: str) -> tuple[str, dict[str, Any]]:
+        """How a job ended that brought no answer: by whether the ledger has a charge for it."""
+        number = self._charged(job)
+        return (charged, {"message": message, "charge": number}) if number else (free, {"message": message})
+
+
+def _sentence(problem: TacitError) -> str:
+    return f"{problem.message}; {problem.hint}" if problem.hint else problem.message
+
+
+def ledger_of(table: Row, database: str) -> str:
+    """Where the ledger of a table lies."""
+    place = str(table["ledger"])
+    if place.startswith("schema:"):
+        return in_schema(database, place.removeprefix("schema:"))
+    return place
+
+
+def main() -> None:
+    """Settings from the first line, then jobs until the input ends."""
+    from tacit.sources.opening.frames import confine
+
+    said = json.loads(sys.stdin.buffer.readline())
+    confine([Path(f) for f in said["folders"]])
+    store = Store(Path(said["folder"]), said["database"])
+    worker = Worker(store, Path(said["releases"]), said["database"])
+
+    def end() -> None:
+        while sys.stdin.buffer.read(1):
+            pass
+        worker.over.set()
+
+    threading.Thread(target=end, daemon=True).start()
+    worker.loop()
+
+
+if __name__ == "__main__":
+    main()
