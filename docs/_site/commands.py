@@ -41,6 +41,7 @@ MORE = {
     "random": "[random data](random-data.md)",
     "release": "[the curator](curator.md), [the report](report.md)",
     "reproduce": "[reproduction](reproduction/README.md)",
+    "serve": "[the desk in a browser](server.md), [its security](server-security.md)",
     "theorem": "[theory](theory/README.md)",
     "treat": "[anonymity](anonymity.md)",
     "verify": "[a second opinion](second-opinion.md)",

@@ -40,6 +40,7 @@ _HOME: dict[str, str] = {
     "classifier": "tacit.curator.functions",
     "compose": "tacit.guarantees",
     "concentrated_budget": "tacit.guarantees",
+    "connect": "tacit.server.client",
     "contingency": "tacit.statistics",
     "convert": "tacit.guarantees",
     "count": "tacit.statistics",
@@ -181,6 +182,7 @@ __all__ = [
     "classifier",
     "compose",
     "concentrated_budget",
+    "connect",
     "contingency",
     "convert",
     "count",
@@ -365,6 +367,9 @@ if TYPE_CHECKING:
     )
     from tacit.ledger import (
         Ledger,
+    )
+    from tacit.server.client import (
+        connect,
     )
     from tacit.sources import (
         Schema,

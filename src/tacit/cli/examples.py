@@ -132,6 +132,10 @@ EXAMPLES: dict[str, Example] = {
     ),
     "joint verify": Example("joint verify session mail/release", "ok, findings"),
     "key make": Example("key make custodian.key", "private, public, fingerprint"),
+    "key sign": Example(
+        "key sign custodian.key e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+        "digest, signature",
+    ),
     "ledger approve": Example(
         "ledger approve survey.ledger 3 --as ada --sign ada.key --plan survey.toml",
         "entry, digest, request, by",
@@ -248,6 +252,7 @@ EXAMPLES: dict[str, Example] = {
         "out, charged, released, files, charge, replayed, corrections, replaces, spent, remaining",
     ),
     "reproduce": Example("reproduce hall-2.1", "name, title, source, columns, rows, notes, files"),
+    "serve": Example("serve --folder desk --check", "url, folder, first_link, notes"),
     "synthesise": Example(
         "synthesise people.toml --out out/people --rows people.parquet",
         "out, charged, released, files, charge, replayed, rows, stand_for, certificate, worst",

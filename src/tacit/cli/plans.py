@@ -300,3 +300,36 @@ def make(
     print(f"private key: {visible(str(path))} (keep it, and keep it to yourself)")
     print(f"public key: {visible(str(beside))} (give it to whoever checks your releases)")
     print(f"fingerprint: {fingerprint}")
+
+
+@key.command(name="sign")
+def sign(
+    path: Path = typer.Argument(..., metavar="FILE", help="The private key of tacit key make."),
+    digest: str = typer.Argument(
+        ..., metavar="DIGEST", help="The digest that the page of the request shows."
+    ),
+    json: bool = JSON_VERIFY,
+) -> None:
+    """Sign the approval of a request on another machine than the server.
+
+    Prints the signature as JSON. Paste it into the page of the request.
+    """
+    import re
+
+    from tacit.curator.certificate import SigningKey
+    from tacit.ledger.register import APPROVAL
+
+    if not re.fullmatch(r"[0-9a-f]{64}", digest):
+        raise InvalidParameter(
+            parameter="DIGEST",
+            value=digest[:80],
+            must="have 64 hexadecimal digits",
+            hint="copy it from the page",
+        )
+    signature = SigningKey.read(path).sign(APPROVAL, digest)
+    if json:
+        print_json({"digest": digest, "signature": signature})
+        return
+    import json as text
+
+    print(text.dumps(signature))

@@ -13,15 +13,15 @@ from tacit.server.web import Call
 
 # --- asking ------------------------------------------------------------------------------------------------
 STATISTICS: dict[str, tuple[str, str]] = {
-    "count": ("Count", "the number of rows, or of people"),
-    "mean": ("Mean", "the average of a number"),
-    "sum": ("Total", "the sum of a number"),
-    "proportion": ("Share", "the part of the rows that meet a condition"),
+    "count": ("Count", "rows or people"),
+    "mean": ("Mean", "the average"),
+    "sum": ("Total", "the sum"),
+    "proportion": ("Share", "the part that meets a condition"),
     "median": ("Median", "the value in the middle"),
-    "quantiles": ("Quantiles", "values below which given parts of the rows lie"),
-    "histogram": ("Histogram", "how a number is distributed, in bins"),
-    "standard_deviation": ("Spread", "the standard deviation of a number"),
-    "contingency": ("Cross table", "counts by several columns at once"),
+    "quantiles": ("Quantiles", "quartiles and others"),
+    "histogram": ("Histogram", "counts in bins"),
+    "standard_deviation": ("Spread", "the standard deviation"),
+    "contingency": ("Cross table", "counts by several columns"),
 }
 """The statistics of the form, with their words for people. The API takes every kind of a plan."""
 NEEDS_COLUMN = ("mean", "sum", "median", "quantiles", "histogram", "standard_deviation")

@@ -68,6 +68,7 @@ def ask(call: Call) -> Response:
             return _ask(call, table, basket=kept)
         asked = forms.asked_of(call, schema, standing)
         quote = desk.quote(table, asked, call.person.name)
+        quote["title"] = asked["title"] or "; ".join(map(forms.words_of, asked["releases"]))[:160]
         if act == "release":
             if quote["fit"]["waits"] and not quote["fit"]["recorded"]:
                 number = _requested(call, table, asked, quote)

@@ -21,6 +21,18 @@ def run(folder: Path, *, ready: Ready, demo: bool = False, check: bool = False, 
     settings = prepared(folder, demo=demo, **given)
     from tacit.server.app import make_app
 
+    if check:
+        desk = make_app(settings, workers=False).state.desk
+        desk.close()
+        ready(
+            {
+                "url": settings.url,
+                "folder": str(settings.folder),
+                "first_link": "",
+                "notes": ["settings and database hold"],
+            }
+        )
+        return
     with bound(settings) as listening:
         if not settings.port:
             settings = replace(settings, port=int(listening.getsockname()[1]))
@@ -37,9 +49,6 @@ def run(folder: Path, *, ready: Ready, demo: bool = False, check: bool = False, 
             "first_link": str(settings.folder / FIRST_FILE) if link else "", "notes": notes,
         }  # fmt: skip
         ready(told)
-        if check:
-            desk.close()
-            return
         serve(app, settings, listening)
 
 
