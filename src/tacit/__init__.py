@@ -291,6 +291,9 @@ if TYPE_CHECKING:
         risk as risk,
     )
     from tacit import (
+        server as server,
+    )
+    from tacit import (
         sources as sources,
     )
     from tacit import (

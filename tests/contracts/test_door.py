@@ -46,6 +46,8 @@ OTHERS = {
     "synthesis/answers.py": {"to_arrow", "to_pandas"},
     "reproduce/": CALLS,
     "cli/": {"to_arrow", "to_csv"},
+    # The server's own database: accounts, sessions, jobs.
+    "server/": {"execute"},
     "curator/verifying.py": {"read_table"},
     "report/folder.py": {"to_arrow"},
     "report/verifying.py": {"execute", "fetchall", "read_parquet", "read_table"},

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from tacit.cli.output import print_json
-from tacit.cli.plans import INTERRUPTED, JSON, _exit, _fit, described, free, write_release
+from tacit.cli.plans import INTERRUPTED, JSON, _exit, _fit, free, write_release
 from tacit.errors import InvalidParameter, charge_made, visible
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def query(
     or flags. It is charged and recorded like a plan with this release alone; the same question on the same data is
     answered from the ledger, without a charge. The releases of the plan file itself are not made.
     """
-    from tacit.curator.plan_files import read_plan
+    from tacit.curator.plan_files import described, read_plan
     from tacit.curator.sentences import merged, read_sentence
     from tacit.curator.single_query import kind_named, plan_of_one
     from tacit.report.progress import watched

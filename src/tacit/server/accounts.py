@@ -30,7 +30,7 @@ from tacit.server.store import (
     THROTTLE,
     TOKENS,
     Row,
-    Store,
+    ServerStore,
     digest_of,
     new_secret,
     now,
@@ -52,7 +52,7 @@ SLOW, CROWDED = "too many attempts failed", "too many people sign in at this mom
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Person:
+class Member:
     """Somebody with an account."""
 
     name: str
@@ -67,20 +67,20 @@ class Person:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Session:
+class WebSession:
     """A person who signed in, or a token that acts for one."""
 
-    person: Person
+    person: Member
     csrf: str = ""
     digest: str = ""
     token: str = ""
     scopes: frozenset[str] = frozenset()
 
 
-class Accounts:
-    """Accounts in a store."""
+class Directory:
+    """Directory in a store."""
 
-    def __init__(self, store: Store, *, session_hours: float, idle_minutes: float) -> None:
+    def __init__(self, store: ServerStore, *, session_hours: float, idle_minutes: float) -> None:
         from argon2 import PasswordHasher
 
         self._store = store
@@ -90,7 +90,7 @@ class Accounts:
         self._dummy = ""
 
     # --- people --------------------------------------------------------------------------------------
-    def person(self, name: str) -> Person | None:
+    def person(self, name: str) -> Member | None:
         """An active account."""
         found = self._store.one(PEOPLE, name=name)
         return None if found is None or not found["active"] else _person(found)
@@ -196,7 +196,7 @@ class Accounts:
                 return False
         return bool(kept)
 
-    def sign_in(self, name: str, password: str, address: str) -> tuple[str, Person]:
+    def sign_in(self, name: str, password: str, address: str) -> tuple[str, Member]:
         """A new session's secret; one sentence for a wrong name and for a wrong password."""
         keys = (f"name {name[:40]} {address}", f"address {address}")
         self._wait(keys)
@@ -324,13 +324,13 @@ class Accounts:
         )
         return secret
 
-    def session(self, secret: str) -> Session | None:
+    def session(self, secret: str) -> WebSession | None:
         """The session of a cookie, if it has not ended."""
         if not secret or len(secret) > 200:
             return None
         return self.session_by_digest(digest_of(secret))
 
-    def session_by_digest(self, digest: str) -> Session | None:
+    def session_by_digest(self, digest: str) -> WebSession | None:
         """The same by what is kept of the cookie; a stream that runs asks again and again."""
         found, time = self._store.one(SESSIONS, digest=digest), now()
         if found is None:
@@ -340,9 +340,9 @@ class Accounts:
         if old or person is None:
             self._store.drop(SESSIONS, SESSIONS.c.digest == digest)
             return None
-        return Session(person=person, csrf=str(found["csrf"]), digest=digest)
+        return WebSession(person=person, csrf=str(found["csrf"]), digest=digest)
 
-    def seen(self, session: Session) -> None:
+    def seen(self, session: WebSession) -> None:
         """The session was used; written at most once a minute."""
         if session.digest:
             self._store.change(
@@ -358,7 +358,7 @@ class Accounts:
         self._store.drop(SESSIONS, SESSIONS.c.person == name)
 
     # --- tokens --------------------------------------------------------------------------------------
-    def new_token(self, person: Person, label: str, scopes: Iterable[str], days: int, most_days: int) -> str:
+    def new_token(self, person: Member, label: str, scopes: Iterable[str], days: int, most_days: int) -> str:
         """A token for programs, shown once."""
         given = sorted(set(scopes))
         for scope in given:
@@ -381,7 +381,7 @@ class Accounts:
         self._store.audit(person.name, "made a token", label)
         return secret
 
-    def token(self, secret: str) -> Session | None:
+    def token(self, secret: str) -> WebSession | None:
         """Whom a token acts for, if it is valid."""
         if not secret.startswith("tacit_") or len(secret) > 200:
             return None
@@ -391,7 +391,7 @@ class Accounts:
         person = self.person(str(found["person"]))
         if person is None:
             return None
-        return Session(
+        return WebSession(
             person=person, token=str(found["id"]), scopes=frozenset(str(found["scopes"]).split(","))
         )
 
@@ -405,7 +405,7 @@ class Accounts:
         self._store.audit(name, "revoked a token", token)
 
     # --- keys ----------------------------------------------------------------------------------------
-    def make_key(self, person: Person, passphrase: str) -> str:
+    def make_key(self, person: Member, passphrase: str) -> str:
         """A new Ed25519 pair; the private key is kept under the passphrase. The public key in hexadecimal."""
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -418,7 +418,7 @@ class Accounts:
         self._store.audit(person.name, "made a key on the server", public[:16])
         return public
 
-    def bring_key(self, person: Person, text: str) -> str:
+    def bring_key(self, person: Member, text: str) -> str:
         """A public key whose private one is elsewhere: PEM, or 64 hexadecimal digits."""
         from tacit.ledger.entries import is_key
 
@@ -432,7 +432,7 @@ class Accounts:
         self._store.audit(person.name, "brought a public key", public.hex()[:16])
         return public.hex()
 
-    def signer(self, person: Person, passphrase: str) -> Any:
+    def signer(self, person: Member, passphrase: str) -> Any:
         """The private key for one signature. It is never cached."""
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -454,7 +454,7 @@ class Accounts:
         return SigningKey(Ed25519PrivateKey.from_private_bytes(raw))
 
     # --- other identities ----------------------------------------------------------------------------
-    def by_subject(self, issuer: str, subject: str) -> Person | None:
+    def by_subject(self, issuer: str, subject: str) -> Member | None:
         """The account that is bound to a subject of an identity provider."""
         found = self._store.one(PEOPLE, subject=f"{issuer}\n{subject}")
         return None if found is None or not found["active"] else _person(found)
@@ -500,8 +500,8 @@ def _roles(row: Row) -> list[str]:
     return [str(r) for r in json.loads(row["roles"])]
 
 
-def _person(row: Row) -> Person:
-    return Person(
+def _person(row: Row) -> Member:
+    return Member(
         name=str(row["name"]), roles=frozenset(_roles(row)), key_public=str(row["key_public"]),
         key_on_server=bool(row["key_private"]), has_password=bool(row["password"]),
     )  # fmt: skip

@@ -10,24 +10,24 @@ from tacit.errors import InvalidParameter, NotAllowed
 from tacit.server import jobs
 from tacit.server.pages import READS
 from tacit.server.store import JOBS, PUBLISHED, TABLES, Row
-from tacit.server.web import Call, NotFound, json_reply
+from tacit.server.web import NotFound, WebCall, json_reply
 
 
-def index(call: Call) -> Any:
+def index(call: WebCall) -> Any:
     """The version, and where the description of this interface lies."""
     import tacit
 
     return {"tacit": tacit.__version__, "api": "v1", "openapi": "/api/v1/openapi.json"}
 
 
-def openapi(call: Call) -> Any:
+def openapi(call: WebCall) -> Any:
     """The description of this interface."""
     from tacit.server.openapi import document
 
     return document(call.desk.settings.url)
 
 
-def _table(call: Call, *, ask: bool = False) -> Row:
+def _table(call: WebCall, *, ask: bool = False) -> Row:
     table = call.desk.table(call.path["table"], call.person)
     if ask and not call.desk.access(table, call.person) & {"analyst", "custodian"}:
         raise NotAllowed(
@@ -36,7 +36,7 @@ def _table(call: Call, *, ask: bool = False) -> Row:
     return table
 
 
-def _said(call: Call, table: Row) -> dict[str, Any]:
+def _said(call: WebCall, table: Row) -> dict[str, Any]:
     said = json.loads(table["declaration"])
     standing = call.desk.standing(table, call.person)
     return {
@@ -46,27 +46,27 @@ def _said(call: Call, table: Row) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def tables(call: Call) -> Any:
+def tables(call: WebCall) -> Any:
     """The tables that the token's owner may see."""
     return {"tables": [_said(call, t) for t in call.desk.tables(call.person)]}
 
 
-def table(call: Call) -> Any:
+def table(call: WebCall) -> Any:
     """One table: what is declared."""
     return _said(call, _table(call))
 
 
-def spent(call: Call) -> Any:
+def spent(call: WebCall) -> Any:
     """What was spent of the budget, by everybody."""
     return {"spent": call.desk.standing(_table(call))["spent"]}
 
 
-def left(call: Call) -> Any:
+def left(call: WebCall) -> Any:
     """What is left: of the budget, and of the owner's share where there is one."""
     return {"left": call.desk.standing(_table(call), call.person)["left"]}
 
 
-def _asked(call: Call) -> dict[str, Any]:
+def _asked(call: WebCall) -> dict[str, Any]:
     """What a body asks: releases, and a price."""
     if not isinstance(call.body, Mapping):
         raise InvalidParameter(parameter="body", value=type(call.body).__name__, must="be a JSON object")
@@ -83,13 +83,13 @@ def _public(quote: Mapping[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in quote.items() if k not in ("asked", "key", "lines")}
 
 
-def preview(call: Call) -> Any:
+def preview(call: WebCall) -> Any:
     """Price, expected error, lower bound, and whether it fits; reads no row and spends nothing."""
     found = _table(call, ask=True)
     return _public(call.desk.quote(found, _asked(call), call.person.name))
 
 
-def release(call: Call) -> Any:
+def release(call: WebCall) -> Any:
     """Begin a release: charge, read, add noise. Answers with the job; the answer comes later."""
     found = _table(call, ask=True)
     quote = call.desk.quote(found, _asked(call), call.person.name)
@@ -111,7 +111,7 @@ def release(call: Call) -> Any:
     return json_reply(_status(call, call.desk.job(number, call.person)), 202)
 
 
-def _form(call: Call) -> str:
+def _form(call: WebCall) -> str:
     """A caller's own number for a request, so that a repeated call is one job."""
     given = call.body.get("key", "")
     if given == "":
@@ -125,7 +125,7 @@ def _form(call: Call) -> str:
     return given
 
 
-def request(call: Call) -> Any:
+def request(call: WebCall) -> Any:
     """Ask for an approval of exactly this; charges nothing and reads no row."""
     desk, found = call.desk, _table(call, ask=True)
     asked = _asked(call)
@@ -146,7 +146,7 @@ def request(call: Call) -> Any:
     return json_reply({**made, "job": str(known[0]["id"])}, 201)
 
 
-def _status(call: Call, job: Row) -> dict[str, Any]:
+def _status(call: WebCall, job: Row) -> dict[str, Any]:
     state = call.desk.state(job)
     ended = state not in jobs.OPEN
     return {
@@ -158,12 +158,12 @@ def _status(call: Call, job: Row) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def status(call: Call) -> Any:
+def status(call: WebCall) -> Any:
     """How far a job is. Its end shows on coarse ticks."""
     return _status(call, call.desk.job(call.path["job"], call.person))
 
 
-def cancel(call: Call) -> Any:
+def cancel(call: WebCall) -> Any:
     """Cancel a job of one's own; what was charged stays charged."""
     job = call.desk.job(call.path["job"], call.person)
     if job["person"] != call.person.name:
@@ -172,7 +172,7 @@ def cancel(call: Call) -> Any:
     return _status(call, call.desk.job(call.path["job"], call.person))
 
 
-def _done(call: Call) -> tuple[Row, bool]:
+def _done(call: WebCall) -> tuple[Row, bool]:
     job = call.desk.job(call.path["job"], call.person)
     if call.desk.state(job) != "done":
         raise NotFound
@@ -181,7 +181,7 @@ def _done(call: Call) -> tuple[Row, bool]:
     return job, job["person"] == call.person.name or bool(access & set(READS))
 
 
-def answer(call: Call) -> Any:
+def answer(call: WebCall) -> Any:
     """The answer of a job that is done: values with intervals, prices, certificates."""
     job, sees = _done(call)
     if not sees:
@@ -192,13 +192,13 @@ def answer(call: Call) -> Any:
     return {**told, "job": job["id"], "corrections": call.desk.corrections(job)}
 
 
-def certificate(call: Call) -> Any:
+def certificate(call: WebCall) -> Any:
     """The certificates of a job that is done."""
     job, _ = _done(call)
     return {"certificates": [r["certificate"] for r in call.desk.answer(job)["releases"]]}
 
 
-def releases(call: Call) -> Any:
+def releases(call: WebCall) -> Any:
     """The jobs of a table that the token's owner may see, newest first."""
     found = _table(call)
     return {
@@ -206,12 +206,12 @@ def releases(call: Call) -> Any:
     }
 
 
-def ledger(call: Call) -> Any:
+def ledger(call: WebCall) -> Any:
     """What the ledger says, as `tacit ledger show --json` does."""
     return call.desk.overview(_table(call))
 
 
-def published(call: Call) -> Any:
+def published(call: WebCall) -> Any:
     """The public catalogue."""
     rows = call.desk.store.all(PUBLISHED, order=PUBLISHED.c.time.desc(), most=500)
     out = []

@@ -15,7 +15,7 @@ from starlette.routing import Route as Path_
 from tacit.server import api, oidc, pages, views
 from tacit.server.desk import Desk
 from tacit.server.settings import Settings
-from tacit.server.web import ANY, PUBLIC, Call, NotFound, Route, answer, failure
+from tacit.server.web import ANY, PUBLIC, NotFound, Route, WebCall, answer, failure
 
 KEEPS = ("custodian",)
 ASKS = ("analyst", "custodian")
@@ -24,12 +24,12 @@ DECIDES = ("approver", "custodian")
 STATIC = {"desk.css": "text/css", "desk.js": "text/javascript", "desk.svg": "image/svg+xml"}
 
 
-def health(call: Call) -> Response:
+def health(call: WebCall) -> Response:
     """Is the server there? Says nothing else."""
     return Response("ok\n", media_type="text/plain")
 
 
-def static(call: Call) -> Response:
+def static(call: WebCall) -> Response:
     """The style sheet and the script of this package."""
     name = call.path["name"]
     if name not in STATIC:
@@ -38,12 +38,14 @@ def static(call: Call) -> Response:
     return Response(body, media_type=STATIC[name], headers={"Cache-Control": "no-cache"})
 
 
-def _page(method: str, path: str, roles: tuple[str, ...], call: Callable[[Call], Any], **more: Any) -> Route:
+def _page(
+    method: str, path: str, roles: tuple[str, ...], call: Callable[[WebCall], Any], **more: Any
+) -> Route:
     return Route(method=method, path=path, roles=roles, call=call, name=call.__name__, **more)
 
 
 def _api(
-    method: str, path: str, call: Callable[[Call], Any], roles: tuple[str, ...] = ANY, scope: str = "read"
+    method: str, path: str, call: Callable[[WebCall], Any], roles: tuple[str, ...] = ANY, scope: str = "read"
 ) -> Route:
     return Route(
         method=method,
@@ -154,5 +156,5 @@ def make_app(settings: Settings, *, workers: bool = True) -> Starlette:
     return app
 
 
-def _nothing(call: Call) -> Response:
+def _nothing(call: WebCall) -> Response:
     raise NotFound

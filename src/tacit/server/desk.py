@@ -23,10 +23,10 @@ from starlette.requests import Request
 from tacit.errors import InvalidParameter, LedgerError, NotAllowed, TacitError, UnknownName
 from tacit.ledger import Ledger, overview
 from tacit.server import jobs
-from tacit.server.accounts import Accounts, Person
+from tacit.server.accounts import Directory, Member
 from tacit.server.pool import Pool, child_environment
 from tacit.server.settings import LOOPBACK, Settings
-from tacit.server.store import AUDIT, JOBS, PUBLISHED, TABLES, VERSIONS, Row, Store, new_secret, now
+from tacit.server.store import AUDIT, JOBS, PUBLISHED, TABLES, VERSIONS, Row, ServerStore, new_secret, now
 from tacit.server.web import NotFound, Rates
 from tacit.server.worker import ledger_of, place_of
 
@@ -47,10 +47,10 @@ class Desk:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.store = Store(settings.folder, settings.database)
+        self.store = ServerStore(settings.folder, settings.database)
         self.store.create()
         limits = settings.limits
-        self.accounts = Accounts(
+        self.accounts = Directory(
             self.store, session_hours=limits.session_hours, idle_minutes=limits.idle_minutes
         )
         self.rates = Rates(limits.requests_per_minute)
@@ -153,7 +153,7 @@ class Desk:
         )
 
     # --- tables --------------------------------------------------------------------------------------
-    def add_table(self, name: str, title: str, said: Mapping[str, Any], beside: Path, by: Person) -> str:
+    def add_table(self, name: str, title: str, said: Mapping[str, Any], beside: Path, by: Member) -> str:
         """Declare a table and make its ledger."""
         _checked_table(name)
         if self.store.one(TABLES, name=name) is not None:
@@ -178,18 +178,18 @@ class Desk:
             return f"schema:{self.store.new_schema(name)}"
         return "" if self.settings.ledgers is None else str(self.settings.ledgers / f"{name}.ledger")
 
-    def table(self, name: str, person: Person) -> Row:
+    def table(self, name: str, person: Member) -> Row:
         """A table that this person may see; nothing otherwise."""
         found = self.store.one(TABLES, name=name)
         if found is None or not self.access(found, person):
             raise NotFound
         return found
 
-    def tables(self, person: Person) -> list[Row]:
+    def tables(self, person: Member) -> list[Row]:
         """The tables that this person may see."""
         return [t for t in self.store.all(TABLES, order=TABLES.c.title) if self.access(t, person)]
 
-    def access(self, table: Row, person: Person) -> frozenset[str]:
+    def access(self, table: Row, person: Member) -> frozenset[str]:
         """What a person is to a table: by the server's roles and by those of the table's ledger, both."""
         found = {role for role in ("auditor", "custodian") if person.is_(role)}
         with suppress(LedgerError):
@@ -213,7 +213,7 @@ class Desk:
                 )
         return found
 
-    def standing(self, table: Row, person: Person | None = None) -> dict[str, Any]:
+    def standing(self, table: Row, person: Member | None = None) -> dict[str, Any]:
         """Budget, spent and left, for a picture; of a person with a share, what is left of it."""
         ledger = self.ledger(table)
         spent, left = ledger.standing(None if person is None or not person.is_("analyst") else person.name)
@@ -246,7 +246,7 @@ class Desk:
             return guarantees.Concentrated(rho=_number("share", amount))
         return guarantees.GaussianDP(mu=_number("share", amount))
 
-    def grant(self, table: Row, name: str, roles: list[str], amount: str, delta: str, by: Person) -> None:
+    def grant(self, table: Row, name: str, roles: list[str], amount: str, delta: str, by: Member) -> None:
         """Give somebody a part in a table: enrol the name in its ledger, and set a share."""
         person = self.accounts.person(name)
         if person is None:
@@ -274,7 +274,7 @@ class Desk:
             by.name, "gave a part in a table", f"{table['name']}: {name}: {', '.join(roles) or 'none'}"
         )
 
-    def new_version(self, table: Row, version: str, by: Person) -> None:
+    def new_version(self, table: Row, version: str, by: Member) -> None:
         """A new version of the data, by its public name. The same question about it is a new question."""
         from tacit.ledger.entries import shown
 
@@ -300,7 +300,7 @@ class Desk:
         )  # fmt: skip
 
     # --- jobs and releases ---------------------------------------------------------------------------
-    def job(self, number: str, person: Person) -> Row:
+    def job(self, number: str, person: Member) -> Row:
         """A job that this person may see: their own, or of a table that they keep, approve or audit."""
         found = self.store.one(JOBS, id=number)
         if found is None:
@@ -312,7 +312,7 @@ class Desk:
             raise NotFound
         return found
 
-    def jobs(self, person: Person) -> list[Row]:
+    def jobs(self, person: Member) -> list[Row]:
         """The newest jobs that this person may see."""
         seen = {t["name"]: self.access(t, person) for t in self.store.all(TABLES)}
         rows = self.store.all(JOBS, order=JOBS.c.created.desc(), most=500)
@@ -367,7 +367,7 @@ class Desk:
             raise NotFound
         return found, job
 
-    def publish(self, job: Row, title: str, summary: str, by: Person) -> str:
+    def publish(self, job: Row, title: str, summary: str, by: Member) -> str:
         """Put a release into the public catalogue."""
         if job["rehearsal"] or not (self.settings.demo or self.answer(job)["publishable"]):
             raise NotAllowed(who=by.name, what="publish this", reason="it is about made-up rows, or a test")

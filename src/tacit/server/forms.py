@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tacit.errors import InvalidParameter
-from tacit.server.web import Call
+from tacit.server.web import WebCall
 
 # --- asking ------------------------------------------------------------------------------------------------
 STATISTICS: dict[str, tuple[str, str]] = {
@@ -29,7 +29,7 @@ SHARES = ("1", "5", "10", "25")
 """Per cent of the budget that the form offers as prices."""
 
 
-def question(call: Call, schema: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def question(call: WebCall, schema: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """One question of the form, as the words of a [[release]]."""
     kind = call.field("kind", "count")
     if kind not in STATISTICS:
@@ -66,7 +66,7 @@ def question(call: Call, schema: Mapping[str, Mapping[str, Any]]) -> dict[str, A
     return found
 
 
-def _axis(name: str, schema: Mapping[str, Mapping[str, Any]], call: Call) -> Any:
+def _axis(name: str, schema: Mapping[str, Mapping[str, Any]], call: WebCall) -> Any:
     """A group: a column by its keys, or a number in bins."""
     kind = schema[name].get("kind")
     if kind in ("number", "integer", "date"):
@@ -76,7 +76,7 @@ def _axis(name: str, schema: Mapping[str, Mapping[str, Any]], call: Call) -> Any
 
 
 def price(
-    call: Call, budget: Mapping[str, float], left: Mapping[str, float]
+    call: WebCall, budget: Mapping[str, float], left: Mapping[str, float]
 ) -> tuple[dict[str, Any] | None, dict[str, Any]]:
     """The price of a form: a part of the budget or an own amount, as [spend]; or an accuracy, for each question."""
     pay = call.field("pay")
@@ -106,7 +106,7 @@ def _cut(value: float) -> float:
     return float(Context(prec=3, rounding=ROUND_DOWN).create_decimal(Decimal(repr(value))))
 
 
-def asked_of(call: Call, schema: Mapping[str, Any], standing: Mapping[str, Any]) -> dict[str, Any]:
+def asked_of(call: WebCall, schema: Mapping[str, Any], standing: Mapping[str, Any]) -> dict[str, Any]:
     """All that a form asks: its basket, the question that is being written, and the price."""
     spend, own = price(call, standing["budget"], standing["left"])
     basket = basket_of(call)
@@ -120,7 +120,7 @@ def asked_of(call: Call, schema: Mapping[str, Any], standing: Mapping[str, Any])
     }
 
 
-def basket_of(call: Call) -> list[dict[str, Any]]:
+def basket_of(call: WebCall) -> list[dict[str, Any]]:
     """The questions that were put into the basket; it travels with the form."""
     text = call.field("basket") or "[]"
     try:
@@ -156,7 +156,9 @@ def words_of(question: Mapping[str, Any]) -> str:
 KINDS = ("category", "number", "integer", "date", "flag")
 
 
-def declaration(call: Call, data: Mapping[str, Any], columns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def declaration(
+    call: WebCall, data: Mapping[str, Any], columns: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
     """The words of a plan without releases, from the form *Add a table*."""
     version = call.field("version").strip()
     said: dict[str, Any] = {"data": {**data, **({"version": version} if version else {})}}
@@ -198,7 +200,7 @@ def declaration(call: Call, data: Mapping[str, Any], columns: Sequence[Mapping[s
     return said
 
 
-def _column(call: Call, i: int, kind: str, name: str) -> dict[str, Any]:
+def _column(call: WebCall, i: int, kind: str, name: str) -> dict[str, Any]:
     low, high = call.field(f"low:{i}").strip(), call.field(f"high:{i}").strip()
     if kind == "flag":
         return {"kind": "flag"}
@@ -219,7 +221,7 @@ def _column(call: Call, i: int, kind: str, name: str) -> dict[str, Any]:
     return {"kind": kind, "low": read(f"{name}: low", low), "high": read(f"{name}: high", high)}
 
 
-def _budget(call: Call) -> dict[str, Any]:
+def _budget(call: WebCall) -> dict[str, Any]:
     kind = call.field("budget", "approximate")
     amount = call.field("epsilon") or _missing("budget", "1")
     if kind == "pure":

@@ -22,7 +22,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from tacit.errors import NotAllowed
-from tacit.server.store import JOBS, Row, Store, new_secret, now
+from tacit.server.store import JOBS, Row, ServerStore, new_secret, now
 
 LEASE = 15.0
 """Seconds that a worker may be silent."""
@@ -44,7 +44,7 @@ MOST_WAITING = 50
 
 
 def submit(
-    store: Store, quote: Mapping[str, Any], *, table: str, version: str, person: str, form: str = "",
+    store: ServerStore, quote: Mapping[str, Any], *, table: str, version: str, person: str, form: str = "",
     rehearsal: bool = False, request: int = 0,
 ) -> str:  # fmt: skip
     """A new job for a priced question; the same form sent twice is one job. With a request it waits for approval."""
@@ -71,12 +71,12 @@ def submit(
     return number
 
 
-def start(store: Store, number: str) -> bool:
+def start(store: ServerStore, number: str) -> bool:
     """Run a job that waited for an approval."""
     return store.change(JOBS, [JOBS.c.id == number, JOBS.c.state == "asked"], state="queued") == 1
 
 
-def claim(store: Store, worker: str) -> Row | None:
+def claim(store: ServerStore, worker: str) -> Row | None:
     """A job for this worker: one that waits, or one whose lease ran out."""
     with store.transaction() as connection:
         time = now()
@@ -112,7 +112,7 @@ def claim(store: Store, worker: str) -> Row | None:
         return found
 
 
-def renew(store: Store, job: Row) -> tuple[bool, bool]:
+def renew(store: ServerStore, job: Row) -> tuple[bool, bool]:
     """Is the job still this worker's, and is it to be stopped? Renews the lease."""
     mine = [JOBS.c.id == job["id"], JOBS.c.fence == job["fence"], JOBS.c.state == "running"]
     held = store.change(JOBS, mine, lease=now() + LEASE) == 1
@@ -120,13 +120,13 @@ def renew(store: Store, job: Row) -> tuple[bool, bool]:
     return held, found is not None and bool(found["stop"])
 
 
-def finish(store: Store, job: Row, state: str, **values: Any) -> bool:
+def finish(store: ServerStore, job: Row, state: str, **values: Any) -> bool:
     """Say how a job ended, if it is still this worker's."""
     mine = [JOBS.c.id == job["id"], JOBS.c.fence == job["fence"], JOBS.c.state == "running"]
     return store.change(JOBS, mine, state=state, ended=now(), **values) == 1
 
 
-def cancel(store: Store, number: str) -> None:
+def cancel(store: ServerStore, number: str) -> None:
     """Cancel what waits; ask what runs to stop."""
     waits = [JOBS.c.id == number, JOBS.c.state.in_(("asked", "queued"))]
     message = "cancelled before it began; nothing was charged"

@@ -17,20 +17,20 @@ from starlette.responses import RedirectResponse, Response
 from tacit.errors import InvalidParameter, NotAllowed
 from tacit.server.settings import Oidc
 from tacit.server.store import digest_of, new_secret, now
-from tacit.server.web import COOKIE, Call, NotFound, _cookies
+from tacit.server.web import COOKIE, NotFound, WebCall, _cookies
 
 STATE = "tacit-single-sign-on"
 MINUTES = 10
 
 
-def provider(call: Call) -> Oidc:
+def provider(call: WebCall) -> Oidc:
     """The operator's provider; nothing where there is none."""
     if call.desk.settings.oidc is None:
         raise NotFound
     return call.desk.settings.oidc
 
 
-def _client(call: Call, oidc: Oidc) -> Any:
+def _client(call: WebCall, oidc: Oidc) -> Any:
     try:
         from authlib.integrations.httpx_client import OAuth2Client
     except ImportError:
@@ -61,13 +61,13 @@ def _about(client: Any, oidc: Oidc) -> dict[str, Any]:
     return found
 
 
-def _sealed(call: Call, said: dict[str, Any]) -> str:
+def _sealed(call: WebCall, said: dict[str, Any]) -> str:
     key = call.desk.store.meta("oidc key", new_secret)
     text = json.dumps(said, sort_keys=True)
     return f"{text.encode().hex()}.{hmac.new(key.encode(), text.encode(), sha256).hexdigest()}"
 
 
-def _unsealed(call: Call, kept: str) -> dict[str, Any] | None:
+def _unsealed(call: WebCall, kept: str) -> dict[str, Any] | None:
     key = call.desk.store.meta("oidc key", new_secret)
     body, _, mark = kept.partition(".")
     try:
@@ -80,18 +80,18 @@ def _unsealed(call: Call, kept: str) -> dict[str, Any] | None:
     return found if found["until"] > now() else None
 
 
-def begin(call: Call) -> Response:
+def begin(call: WebCall) -> Response:
     """Go to the provider."""
     return _begin(call, "")
 
 
-def bind(call: Call) -> Response:
+def bind(call: WebCall) -> Response:
     """Go to the provider to bind the account of who is signed in."""
     assert call.session is not None
     return _begin(call, call.session.digest)
 
 
-def _begin(call: Call, session: str) -> Response:
+def _begin(call: WebCall, session: str) -> Response:
     oidc = provider(call)
     state, nonce, verifier = new_secret(), new_secret(), new_secret(48)
     with _client(call, oidc) as client:
@@ -110,7 +110,7 @@ def _begin(call: Call, session: str) -> Response:
     return RedirectResponse(url, status_code=303)
 
 
-def back(call: Call) -> Response:
+def back(call: WebCall) -> Response:
     """Come back from the provider: check everything, then sign in or bind."""
     oidc = provider(call)
     kept = _unsealed(call, _cookies(call.request).get(STATE, ""))
@@ -149,7 +149,7 @@ def back(call: Call) -> Response:
     return call.to("/tables")
 
 
-def _subject(client: Any, about: dict[str, Any], oidc: Oidc, call: Call, kept: dict[str, Any]) -> str:
+def _subject(client: Any, about: dict[str, Any], oidc: Oidc, call: WebCall, kept: dict[str, Any]) -> str:
     """The subject of an ID token that was signed by the provider, for us, just now, for this very sign-in."""
     from joserfc import jwt
     from joserfc.jwk import KeySet

@@ -17,14 +17,14 @@ from tacit.errors import InvalidParameter, LedgerError, NotAllowed, TacitError
 from tacit.ledger.entries import fingerprint
 from tacit.server import forms, jobs
 from tacit.server.store import JOBS, PROPOSALS, PUBLISHED, TABLES, Row, new_secret, now
-from tacit.server.web import REPORT_POLICY, REVALIDATED, Call, NotFound
+from tacit.server.web import REPORT_POLICY, REVALIDATED, NotFound, WebCall
 
 READS = ("approver", "custodian")
 """Beside who asked: the roles of a table that see released values."""
 
 
 # --- asking ------------------------------------------------------------------------------------------------
-def _ask(call: Call, table: Row, *, status: int = 200, **values: Any) -> Response:
+def _ask(call: WebCall, table: Row, *, status: int = 200, **values: Any) -> Response:
     said = json.loads(table["declaration"])
     fields = dict(call.fields) or {k: v for k, v in call.query.items() if k in ("kind", "column", "where")}
     about: dict[str, Any] = {
@@ -38,7 +38,7 @@ def _ask(call: Call, table: Row, *, status: int = 200, **values: Any) -> Respons
     return call.page("ask.html", status=status, **(about | values))
 
 
-def _asking(call: Call) -> Row:
+def _asking(call: WebCall) -> Row:
     """A table that the person may ask about."""
     table = call.desk.table(call.path["table"], call.person)
     if not call.desk.access(table, call.person) & {"analyst", "custodian"}:
@@ -49,12 +49,12 @@ def _asking(call: Call) -> Row:
     return table
 
 
-def ask_page(call: Call) -> Response:
+def ask_page(call: WebCall) -> Response:
     """The form."""
     return _ask(call, _asking(call))
 
 
-def ask(call: Call) -> Response:
+def ask(call: WebCall) -> Response:
     """Price, basket, release, request or rehearsal, by the button that was pressed."""
     desk, table, act = call.desk, _asking(call), call.field("act", "price")
     schema, standing = json.loads(table["declaration"])["schema"], desk.standing(table, call.person)
@@ -89,7 +89,7 @@ def ask(call: Call) -> Response:
         return _ask(call, table, status=422, problem=problem.message, hint=problem.hint)
 
 
-def _form(call: Call) -> str:
+def _form(call: WebCall) -> str:
     """The number of a form, which makes two clicks one job."""
     given = call.field("form")
     if not 8 <= len(given) <= 40 or not all(c.isascii() and (c.isalnum() or c in "-_") for c in given):
@@ -99,7 +99,7 @@ def _form(call: Call) -> str:
     return given
 
 
-def _submitted(call: Call, table: Row, quote: dict[str, Any]) -> str:
+def _submitted(call: WebCall, table: Row, quote: dict[str, Any]) -> str:
     return jobs.submit(
         call.desk.store,
         quote,
@@ -110,7 +110,7 @@ def _submitted(call: Call, table: Row, quote: dict[str, Any]) -> str:
     )
 
 
-def _requested(call: Call, table: Row, asked: dict[str, Any], quote: dict[str, Any]) -> str:
+def _requested(call: WebCall, table: Row, asked: dict[str, Any], quote: dict[str, Any]) -> str:
     desk, form = call.desk, _form(call)
     if (known := desk.store.one(JOBS, id=form)) is not None:
         return str(known["id"])
@@ -131,7 +131,7 @@ def _requested(call: Call, table: Row, asked: dict[str, Any], quote: dict[str, A
     )  # fmt: skip
 
 
-def price(call: Call) -> Response:
+def price(call: WebCall) -> Response:
     """The price of what stands in the form now: a part of a page, for the script."""
     table = _asking(call)
     schema, standing = json.loads(table["declaration"])["schema"], call.desk.standing(table, call.person)
@@ -144,11 +144,11 @@ def price(call: Call) -> Response:
 
 
 # --- jobs --------------------------------------------------------------------------------------------------
-def _job(call: Call) -> Row:
+def _job(call: WebCall) -> Row:
     return call.desk.job(call.path["job"], call.person)
 
 
-def job_page(call: Call) -> Response:
+def job_page(call: WebCall) -> Response:
     """How far a job is; when it is done, the release."""
     job = _job(call)
     state = call.desk.state(job)
@@ -160,7 +160,7 @@ def job_page(call: Call) -> Response:
     )  # fmt: skip
 
 
-def _approved(call: Call, job: Row) -> bool:
+def _approved(call: WebCall, job: Row) -> bool:
     """Is the request of a job that waits approved by now?"""
     table = call.desk.store.one(TABLES, name=job["table"])
     if job["state"] != "asked" or table is None:
@@ -169,7 +169,7 @@ def _approved(call: Call, job: Row) -> bool:
     return found is not None and bool(found.approved)
 
 
-def job_act(call: Call) -> Response:
+def job_act(call: WebCall) -> Response:
     """Cancel, run what was approved, or ask again, by who asked."""
     job = _job(call)
     if job["person"] != call.person.name:
@@ -202,14 +202,14 @@ def job_act(call: Call) -> Response:
     raise NotFound
 
 
-def _asking_about(call: Call, job: Row) -> Row:
+def _asking_about(call: WebCall, job: Row) -> Row:
     table = call.desk.table(str(job["table"]), call.person)
     if not call.desk.access(table, call.person) & {"analyst", "custodian"}:
         raise NotFound
     return table
 
 
-def job_events(call: Call) -> Response:
+def job_events(call: WebCall) -> Response:
     """Server-sent events: the state on fixed ticks, until the end; closed when the session or the right ends."""
     job, desk, session = _job(call), call.desk, call.session
     assert session is not None
@@ -240,7 +240,7 @@ def job_events(call: Call) -> Response:
 
 
 # --- requests ----------------------------------------------------------------------------------------------
-def requests_page(call: Call) -> Response:
+def requests_page(call: WebCall) -> Response:
     """Open requests of all tables that the person approves, keeps or asked about; proposals of withdrawals."""
     desk, rows = call.desk, []
     for table in desk.tables(call.person):
@@ -259,7 +259,7 @@ def requests_page(call: Call) -> Response:
     return call.page("requests.html", rows=rows, proposals=proposals)
 
 
-def _request(call: Call) -> tuple[Row, dict[str, Any], Row | None]:
+def _request(call: WebCall) -> tuple[Row, dict[str, Any], Row | None]:
     table = call.desk.table(call.path["table"], call.person)
     number = call.path["number"]
     found = [r for r in call.desk.overview(table)["requests"] if str(r["sequence"]) == number]
@@ -272,7 +272,7 @@ def _request(call: Call) -> tuple[Row, dict[str, Any], Row | None]:
     return table, found[0], job
 
 
-def request_page(call: Call, **values: Any) -> Response:
+def request_page(call: WebCall, **values: Any) -> Response:
     """The officer's view of a request: what is asked, about whom, at what price, what it may reveal."""
     table, request, job = _request(call)
     quote = None
@@ -291,7 +291,7 @@ def request_page(call: Call, **values: Any) -> Response:
     return call.page("request.html", **(about | values))
 
 
-def request_act(call: Call) -> Response:
+def request_act(call: WebCall) -> Response:
     """Approve with a signature, refuse with a reason, or take back."""
     table, request, job = _request(call)
     desk, ledger, number, by = call.desk, call.desk.ledger(table), int(request["sequence"]), call.person
@@ -354,7 +354,7 @@ def _signature(text: str, public: str) -> dict[str, str]:
 
 
 # --- releases ----------------------------------------------------------------------------------------------
-def releases_page(call: Call) -> Response:
+def releases_page(call: WebCall) -> Response:
     """The releases that the person may see, newest first."""
     desk = call.desk
     rows = [{"job": j, "state": (s := desk.state(j)), "words": jobs.WORDS[s]} for j in desk.jobs(call.person)]
@@ -362,7 +362,7 @@ def releases_page(call: Call) -> Response:
     return call.page("releases.html", rows=rows, published=shown)
 
 
-def _release(call: Call) -> tuple[Row, frozenset[str]]:
+def _release(call: WebCall) -> tuple[Row, frozenset[str]]:
     """A release whose end may show, and what the person is to its table."""
     job = _job(call)
     if call.desk.state(job) != "done":
@@ -371,11 +371,11 @@ def _release(call: Call) -> tuple[Row, frozenset[str]]:
     return job, frozenset() if table is None else call.desk.access(table, call.person)
 
 
-def _values(call: Call, job: Row, access: frozenset[str]) -> bool:
+def _values(call: WebCall, job: Row, access: frozenset[str]) -> bool:
     return job["person"] == call.person.name or bool(access & set(READS))
 
 
-def release_page(call: Call, **values: Any) -> Response:
+def release_page(call: WebCall, **values: Any) -> Response:
     """A release: the tables with intervals, files, certificate, what may be done with it."""
     job, access = _release(call)
     answer = call.desk.answer(job)
@@ -397,7 +397,7 @@ def release_page(call: Call, **values: Any) -> Response:
     return call.page("release.html", **(about | values))
 
 
-def release_act(call: Call) -> Response:
+def release_act(call: WebCall) -> Response:
     """Verify, publish, take out of the catalogue, withdraw, replace, propose a withdrawal."""
     job, access = _release(call)
     desk, by, act, here = call.desk, call.person, call.field("act"), f"/releases/{job['id']}"
@@ -446,7 +446,7 @@ def release_act(call: Call) -> Response:
     raise NotFound
 
 
-def release_file(call: Call) -> Response:
+def release_file(call: WebCall) -> Response:
     """One file of a release."""
     job, access = _release(call)
     name = call.path["name"]
@@ -471,7 +471,7 @@ def _file(folder: Path, name: str) -> Response:
 
 
 # --- the public catalogue ----------------------------------------------------------------------------------
-def catalogue(call: Call) -> Response:
+def catalogue(call: WebCall) -> Response:
     """What was published, newest first."""
     rows = []
     for one in call.desk.store.all(PUBLISHED, order=PUBLISHED.c.time.desc(), most=500):
@@ -486,7 +486,7 @@ def _fresh(response: Response) -> Response:
     return response
 
 
-def public_page(call: Call) -> Response:
+def public_page(call: WebCall) -> Response:
     """One published release; of a withdrawn one the reason, and no values."""
     one, job = call.desk.published(call.path["slug"])
     corrections = call.desk.corrections(job)
@@ -502,7 +502,7 @@ def public_page(call: Call) -> Response:
     )
 
 
-def public_file(call: Call) -> Response:
+def public_file(call: WebCall) -> Response:
     """A file of a published release. Of a withdrawn one only the report, which says so, and the certificates."""
     _, job = call.desk.published(call.path["slug"])
     name = call.path["name"]

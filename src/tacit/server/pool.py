@@ -22,7 +22,7 @@ from typing import IO, Any
 from tacit.errors import TacitError
 
 
-class Problem(TacitError):
+class RemoteProblem(TacitError):
     """An error of another process, as plain values."""
 
     def __init__(self, said: Mapping[str, Any]) -> None:
@@ -118,11 +118,11 @@ class Pool:
         self._lock, self._children, self._closed = threading.Lock(), set[_Child](), False
 
     def call(self, name: str, *given: Any, seconds: float) -> Any:
-        """What the function gives; its error, as a `Problem`."""
+        """What the function gives; its error, as a `RemoteProblem`."""
         try:
             child = self._free.get(timeout=self._wait)
         except queue.Empty:
-            raise Problem(BUSY) from None
+            raise RemoteProblem(BUSY) from None
         try:
             first = child is None or not child.alive
             if child is None or first:
@@ -132,13 +132,13 @@ class Pool:
         finally:
             self._free.put(child)
         if "problem" in answer:
-            raise Problem(answer["problem"])
+            raise RemoteProblem(answer["problem"])
         return answer["answer"]
 
     def _started(self, old: _Child | None) -> _Child:
         with self._lock:
             if self._closed:
-                raise Problem(BUSY)
+                raise RemoteProblem(BUSY)
             if old is not None:
                 self._children.discard(old)
             child = _Child(self._folders)

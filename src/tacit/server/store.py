@@ -124,7 +124,7 @@ def digest_of(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
 
 
-class Store:
+class ServerStore:
     """The database. Every method is one transaction, unless it runs inside `transaction`."""
 
     def __init__(self, folder: Path, database: str = "") -> None:

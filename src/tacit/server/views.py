@@ -13,11 +13,11 @@ from tacit.errors import NotAllowed, TacitError
 from tacit.server import forms
 from tacit.server.accounts import ROLES, SCOPES
 from tacit.server.store import JOBS, PROPOSALS, TABLES, new_secret
-from tacit.server.web import COOKIE, Call, NotFound, _cookies, form_token
+from tacit.server.web import COOKIE, NotFound, WebCall, _cookies, form_token
 
 
 # --- for all pages -----------------------------------------------------------------------------------------
-def context(call: Call) -> dict[str, Any]:
+def context(call: WebCall) -> dict[str, Any]:
     """What every page knows."""
     person = call.session.person if call.session else None
     notice = unquote(_cookies(call.request).get("tacit-notice", ""))[:300]
@@ -63,18 +63,18 @@ FILTERS: dict[str, Any] = {
 }
 
 
-def home(call: Call) -> Response:
+def home(call: WebCall) -> Response:
     """The start: tables for who is signed in, the catalogue for everybody else."""
     return call.to("/tables" if call.session is not None else "/public")
 
 
 # --- sign-in -----------------------------------------------------------------------------------------------
-def sign_in_page(call: Call) -> Response:
+def sign_in_page(call: WebCall) -> Response:
     """The form."""
     return call.page("sign_in.html", name="", problem="", next=_inside(call.query.get("next", "")))
 
 
-def sign_in(call: Call) -> Response:
+def sign_in(call: WebCall) -> Response:
     """A new session for a right name and password."""
     name, after = call.field("name").strip().lower(), _inside(call.field("next"))
     try:
@@ -98,7 +98,7 @@ def _inside(path: str) -> str:
     return path if good and "\\" not in path else ""
 
 
-def sign_out(call: Call) -> Response:
+def sign_out(call: WebCall) -> Response:
     """End the session."""
     if call.session is not None:
         call.desk.accounts.end_session(call.session.digest)
@@ -106,13 +106,13 @@ def sign_out(call: Call) -> Response:
     return call.to("/sign-in", "You are signed out.")
 
 
-def welcome_page(call: Call) -> Response:
+def welcome_page(call: WebCall) -> Response:
     """The page of a one-time link: looking at it uses nothing up."""
     code = call.query.get("code", "")
     return call.page("welcome.html", code=code, link=call.desk.accounts.link(code), problem="", name="")
 
 
-def welcome(call: Call) -> Response:
+def welcome(call: WebCall) -> Response:
     """Use the link: set a password, and sign in."""
     code = call.field("code")
     try:
@@ -132,7 +132,7 @@ def welcome(call: Call) -> Response:
 
 
 # --- account -----------------------------------------------------------------------------------------------
-def account_page(call: Call, **values: Any) -> Response:
+def account_page(call: WebCall, **values: Any) -> Response:
     """Password, key and tokens of who is signed in."""
     tokens = call.desk.accounts.tokens(call.person.name)
     person = call.desk.accounts.person(call.person.name)
@@ -140,7 +140,7 @@ def account_page(call: Call, **values: Any) -> Response:
     return call.page("account.html", most_days=call.desk.settings.limits.token_days, **(about | values))
 
 
-def account(call: Call) -> Response:
+def account(call: WebCall) -> Response:
     """One of the acts of that page."""
     accounts, person, act = call.desk.accounts, call.person, call.field("act")
     if act == "password":
@@ -175,13 +175,13 @@ def account(call: Call) -> Response:
 
 
 # --- people ------------------------------------------------------------------------------------------------
-def people_page(call: Call, **values: Any) -> Response:
+def people_page(call: WebCall, **values: Any) -> Response:
     """All accounts."""
     about: dict[str, Any] = {"link": "", "whose": "", "people": call.desk.accounts.people(), "roles": ROLES}
     return call.page("people.html", **(about | values))
 
 
-def people(call: Call) -> Response:
+def people(call: WebCall) -> Response:
     """One of the acts of that page."""
     accounts, by, act, name = (
         call.desk.accounts,
@@ -208,7 +208,7 @@ def people(call: Call) -> Response:
 
 
 # --- tables ------------------------------------------------------------------------------------------------
-def tables(call: Call) -> Response:
+def tables(call: WebCall) -> Response:
     """All tables that the person may see, each with what is left."""
     cards = []
     for table in call.desk.tables(call.person):
@@ -220,7 +220,7 @@ def tables(call: Call) -> Response:
     return call.page("tables.html", cards=cards)
 
 
-def table_page(call: Call) -> Response:
+def table_page(call: WebCall) -> Response:
     """One table: what is declared, versions, people and shares, what is left."""
     table = call.desk.table(call.path["table"], call.person)
     access = call.desk.access(table, call.person)
@@ -234,7 +234,7 @@ def table_page(call: Call) -> Response:
     )  # fmt: skip
 
 
-def table_act(call: Call) -> Response:
+def table_act(call: WebCall) -> Response:
     """An act of the custodian on that page."""
     desk, by = call.desk, call.person
     table = desk.table(call.path["table"], by)
@@ -267,12 +267,12 @@ def table_act(call: Call) -> Response:
     raise NotFound
 
 
-def sources_page(call: Call) -> Response:
+def sources_page(call: WebCall) -> Response:
     """The first step of adding a table: choose where it lies."""
     return call.page("sources.html", sources=call.desk.sources(), roots=sorted(call.desk.settings.roots))
 
 
-def declare_page(call: Call) -> Response:
+def declare_page(call: WebCall) -> Response:
     """The second step: what the file's header says, and what nobody but the custodian can know."""
     choice = call.query.get("source", "")
     data, beside = call.desk.chosen(choice)
@@ -288,7 +288,7 @@ def _name_of(choice: str) -> str:
     return "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "-" for c in stem).strip("-")[:60]
 
 
-def declare(call: Call) -> Response:
+def declare(call: WebCall) -> Response:
     """Record the declaration, or rehearse it on made-up rows first."""
     desk, choice = call.desk, call.field("source")
     data, beside = desk.chosen(choice)
@@ -315,7 +315,7 @@ def declare(call: Call) -> Response:
 
 
 # --- the ledger --------------------------------------------------------------------------------------------
-def ledger_page(call: Call) -> Response:
+def ledger_page(call: WebCall) -> Response:
     """A statement: charges by state, analyst and text."""
     desk = call.desk
     table = desk.table(call.path["table"], call.person)
@@ -332,7 +332,7 @@ def ledger_page(call: Call) -> Response:
     )  # fmt: skip
 
 
-def ledger_export(call: Call) -> Response:
+def ledger_export(call: WebCall) -> Response:
     """The chain as JSON lines, without answers: an auditor checks it without the ledger."""
     from tacit.ledger import export
 
@@ -343,7 +343,7 @@ def ledger_export(call: Call) -> Response:
     return response
 
 
-def ledger_verify(call: Call) -> Response:
+def ledger_verify(call: WebCall) -> Response:
     """Walk the whole chain and name every change."""
     table = call.desk.table(call.path["table"], call.person)
     found = call.desk.ledger(table).verify()
@@ -355,11 +355,11 @@ def ledger_verify(call: Call) -> Response:
     return call.to(f"/ledger/{table['name']}", f"Verified: {said}.")
 
 
-def audit_page(call: Call) -> Response:
+def audit_page(call: WebCall) -> Response:
     """Sign-ins, denied calls, acts of the custodian."""
     return call.page("audit.html", lines=call.desk.audit_lines())
 
 
-def proposals_open(call: Call) -> list[Any]:
+def proposals_open(call: WebCall) -> list[Any]:
     """Proposals of a withdrawal that nobody decided on."""
     return call.desk.store.all(PROPOSALS, state="open")

@@ -1,6 +1,6 @@
 """One request: who calls, what they sent, what they may do, and what every response carries.
 
-Every route is a row of one table (`Route`): path, method, who may call, the function. The function gets a `Call` and
+Every route is a row of one table (`Route`): path, method, who may call, the function. The function gets a `WebCall` and
 runs in a thread. Before it runs, in this order: the host is checked, the size, the rate, the session or the token, the
 role, the CSRF token. A response has a strict content security policy; pages with anything private are never stored.
 """
@@ -21,8 +21,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 
 from tacit.errors import InvalidParameter, TacitError
-from tacit.server.accounts import CROWDED, SLOW, Person, Session, same
-from tacit.server.pool import Problem
+from tacit.server.accounts import CROWDED, SLOW, Member, WebSession, same
+from tacit.server.pool import RemoteProblem
 from tacit.server.store import new_secret
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Route:
     method: str
     path: str
     roles: tuple[str, ...]
-    call: Callable[[Call], Any]
+    call: Callable[[WebCall], Any]
     name: str
     api: bool = False
     scope: str = "read"
@@ -65,13 +65,13 @@ class Route:
 
 
 @dataclass(slots=True, kw_only=True)
-class Call:
+class WebCall:
     """A request that may be answered."""
 
     desk: Desk
     request: Request
     route: Route
-    session: Session | None
+    session: WebSession | None
     path: Mapping[str, str]
     query: Mapping[str, str]
     fields: Sequence[tuple[str, str]] = ()
@@ -80,7 +80,7 @@ class Call:
     """Cookies to set with the response; None removes one."""
 
     @property
-    def person(self) -> Person:
+    def person(self) -> Member:
         """Who calls. A route that needs nobody does not ask."""
         if self.session is None:
             raise NotFound
@@ -122,7 +122,9 @@ def json_reply(data: Any, status: int = 200) -> Response:
 # --- errors ---------------------------------------------------------------------------------------------
 def status_of(error: TacitError) -> int:
     """The HTTP status of an error of ours."""
-    kinds = error.kinds if isinstance(error, Problem) else tuple(c.__name__ for c in type(error).__mro__)
+    kinds = (
+        error.kinds if isinstance(error, RemoteProblem) else tuple(c.__name__ for c in type(error).__mro__)
+    )
     if "NotAllowed" in kinds:
         return 429 if any(word in error.message for word in (SLOW, CROWDED)) else 403
     if "LedgerError" in kinds:
@@ -136,7 +138,7 @@ def status_of(error: TacitError) -> int:
 
 def kind_of(error: TacitError) -> str:
     """The name of its class in `tacit.errors`."""
-    return error.kind if isinstance(error, Problem) else type(error).__name__
+    return error.kind if isinstance(error, RemoteProblem) else type(error).__name__
 
 
 def error_json(error: TacitError) -> dict[str, Any]:
@@ -161,7 +163,7 @@ TITLES = {
 
 
 def failure(
-    call: Call | None, desk: Desk, api: bool, status: int, error: str, message: str, hint: str
+    call: WebCall | None, desk: Desk, api: bool, status: int, error: str, message: str, hint: str
 ) -> Response:
     """An error as a page or as JSON."""
     if api:
@@ -255,7 +257,7 @@ def same_site(request: Request, desk: Desk) -> bool:
 
 async def answer(desk: Desk, route: Route, request: Request) -> Response:
     """The response to a request for this route, whatever happens."""
-    call: Call | None = None
+    call: WebCall | None = None
     try:
         if host_of(request) not in desk.settings.hosts:
             return _dressed(
@@ -270,7 +272,7 @@ async def answer(desk: Desk, route: Route, request: Request) -> Response:
                 route,
                 None,
             )
-        call = Call(
+        call = WebCall(
             desk=desk, request=request, route=route, session=None, path=dict(request.path_params),
             query=dict(request.query_params),
         )  # fmt: skip
@@ -286,7 +288,7 @@ async def answer(desk: Desk, route: Route, request: Request) -> Response:
     return _dressed(desk, response, route, call)
 
 
-def _answer(call: Call, body: bytes) -> Response:
+def _answer(call: WebCall, body: bytes) -> Response:
     desk, route, request = call.desk, call.route, call.request
     try:
         cookies = {} if route.api else _cookies(request)
@@ -332,7 +334,7 @@ def _answer(call: Call, body: bytes) -> Response:
         )
 
 
-def _refused(call: Call, cookies: Mapping[str, str]) -> Response | None:
+def _refused(call: WebCall, cookies: Mapping[str, str]) -> Response | None:
     """Who may not call this route: nobody learns more than that."""
     route, session, desk = call.route, call.session, call.desk
     if "public" in route.roles:
@@ -360,7 +362,7 @@ def _refused(call: Call, cookies: Mapping[str, str]) -> Response | None:
     return None
 
 
-def _forged(call: Call, cookies: Mapping[str, str]) -> Response | None:
+def _forged(call: WebCall, cookies: Mapping[str, str]) -> Response | None:
     """A form that did not come from a page of ours, or from an old session."""
     given = call.field("csrf")
     wanted = call.session.csrf if call.session is not None else cookies.get(BEFORE, "")
@@ -370,7 +372,7 @@ def _forged(call: Call, cookies: Mapping[str, str]) -> Response | None:
     return None
 
 
-def _dressed(desk: Desk, response: Response, route: Route, call: Call | None) -> Response:
+def _dressed(desk: Desk, response: Response, route: Route, call: WebCall | None) -> Response:
     """What every response carries."""
     head = response.headers
     head.setdefault("Content-Security-Policy", POLICY)
@@ -397,7 +399,7 @@ def _dressed(desk: Desk, response: Response, route: Route, call: Call | None) ->
     return response
 
 
-def form_token(call: Call) -> str:
+def form_token(call: WebCall) -> str:
     """The CSRF token for the forms of a page: of the session, or of a cookie for who has none."""
     if call.session is not None:
         return call.session.csrf

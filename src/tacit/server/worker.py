@@ -17,7 +17,7 @@ from typing import Any
 
 from tacit.errors import LedgerError, TacitError
 from tacit.server import jobs
-from tacit.server.store import JOBS, TABLES, Row, Store, in_schema, new_secret
+from tacit.server.store import JOBS, TABLES, Row, ServerStore, in_schema, new_secret
 
 IDLE = (0.05, 0.4)
 """Seconds between two looks for a job: at first, and after a while."""
@@ -39,7 +39,7 @@ def place_of(table: Row, database: str, version: str | None = None) -> dict[str,
 class Worker:
     """One worker on a store."""
 
-    def __init__(self, store: Store, releases: Path, database: str) -> None:
+    def __init__(self, store: ServerStore, releases: Path, database: str) -> None:
         self.store, self.releases, self.database = store, releases, database
         self.name = f"{os.getpid()}-{new_secret(6)}"
         self.over = threading.Event()
@@ -189,7 +189,7 @@ def main() -> None:
 
     said = json.loads(sys.stdin.buffer.readline())
     confine([Path(f) for f in said["folders"]])
-    store = Store(Path(said["folder"]), said["database"])
+    store = ServerStore(Path(said["folder"]), said["database"])
     worker = Worker(store, Path(said["releases"]), said["database"])
 
     def end() -> None:
