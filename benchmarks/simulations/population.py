@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 from simulate import Floats, Found, Line, noise
 
+from tacit.guarantees import rows
 from tacit.mechanisms.cumulative import cumulative
 from tacit.mechanisms.quantiles import quantiles
 from tacit.noise import SeededSource
+from tacit.sources import Schema, flag, integer, number
+from tacit.statistics import rate
 from tacit.statistics.population import (
     Clusters,
     RatioOfSums,
@@ -204,7 +207,44 @@ def quantile_line(draw: Draw, n: int, share: float, bins: int) -> Callable[[np.r
     return run
 
 
+def standard_rates(n: int, epsilon: float, ages: int = 18) -> Callable[[np.random.Generator, int], Found]:
+    """Directly standardised rates over 18 ages, follow-up of at most 10 years; ordinary: sum w^2 d / Y^2."""
+
+    def run(rng: np.random.Generator, runs: int) -> Found:
+        rates = 0.004 * np.exp(0.12 * np.arange(ages))
+        shares = np.linspace(1.4, 0.6, ages)
+        shares = shares / shares.sum()
+        truth = float((shares * rates).sum())
+        schema = Schema({"d": flag(), "y": number(0, 10, spacing=1 / 64), "age": integer(0, ages - 1)})
+        weights = {str(a): float(s) for a, s in enumerate(shares)}
+        question = rate("d", "y", standard={"age": weights}).drawn(schema, rows())
+        scale, levels = float(question.sensitivity.l1) / epsilon, question.details["levels"]
+        events, time, ordinary = np.zeros((runs, ages)), np.zeros((runs, ages)), np.zeros(runs)
+        for i in range(runs):
+            age = rng.integers(0, ages, n)
+            death = rng.exponential(1 / rates[age])
+            y = np.minimum(death, 10 * rng.random(n))
+            d = (death <= y).astype(np.float64)
+            count = np.bincount(age, d, ages)
+            total = np.bincount(age, np.rint(y * 64), ages)
+            events[i], time[i] = 3 * levels[1] * count, 2 * levels[0] * total
+            ordinary[i] = Z * math.sqrt(float((shares**2 * count / (total / 64) ** 2).sum()))
+        noisy = {
+            "events": events + noise(rng, scale, events.shape),
+            "time": time + noise(rng, scale, time.shape),
+        }
+        law = {name: laplace_moments(2 * scale**2) for name in noisy}
+        form: Any = question.form
+        got = form.population(noisy, law, 0.95)
+        covered = ((got.low <= truth) & (truth <= got.high)).astype(np.float64)
+        return Found(covered=covered, width=(got.high - got.low) / (2 * ordinary))
+
+    return run
+
+
 LINES = [
+    Line(name="standardised rate, 18 ages, n = 5,000", run=standard_rates(5000, 1.0), cover=0.94, width=1.4),
+    Line(name="standardised rate, 18 ages, n = 20,000", run=standard_rates(20_000, 1.0), cover=0.94, width=1.15),
     Line(name="median, beta(2, 5), n = 500", run=quantile_line(beta, 500, 0.5, 256), cover=0.95, width=1.4),
     Line(name="median, uniform, n = 500", run=quantile_line(uniform, 500, 0.5, 256), cover=0.95, width=1.4),
     Line(name="quartile, beta(2, 5), n = 2,000", run=quantile_line(beta, 2000, 0.25, 512), cover=0.95, width=1.4),

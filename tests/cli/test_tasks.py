@@ -13,6 +13,8 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from support.tables_like import colon, institutions, lung, males, medexp, slid, vocab, write_csv
@@ -252,3 +254,40 @@ def test_counts_that_are_never_off_by_more_than_a_bound(desk: Desk) -> None:
         true = sum(r["sex"] == row["sex"] and r["language"] == row["language"] for r in rows)
         assert int(row["low"]) <= true <= int(row["high"])
         assert int(row["high"]) - int(row["low"]) == 28
+
+
+def test_a_weighted_survey(desk: Desk) -> None:
+    random = np.random.default_rng(3)
+    n = 1200
+    table = pd.DataFrame(
+        {
+            "household": [i // 3 for i in range(n)], "village": ["abcdef"[i // 3 % 6] for i in range(n)],
+            "weight": (1 + 9 * random.random(n)).tolist(), "region": random.choice(["coast", "inland"], n).tolist(),
+            "income": (100_000 * random.beta(2, 5, n)).tolist(),
+        }
+    )  # fmt: skip
+    table.to_csv("households.csv", index=False)
+    desk.task("A weighted survey", "households.toml")
+    assert desk("tacit release households.toml --out income")[0] == 0
+    found = values("income/values/weighted_mean-income-by-region.csv")
+    for row in found:
+        assert float(row["low"]) < 100_000 * 2 / 7 < float(row["high"])
+    (people,) = values("income/values/weighted_count.csv")
+    assert float(people["low"]) < float(people["value"]) < float(people["high"])
+
+
+def test_standardised_death_rates(desk: Desk) -> None:
+    random = np.random.default_rng(4)
+    n = 20_000
+    death, end = random.exponential(25.0, n), 10 * random.random(n)
+    table = pd.DataFrame(
+        {
+            "died": (death <= end).tolist(), "years": np.minimum(death, end).tolist(),
+            "age": random.choice(["young", "middle", "old"], n).tolist(), "sex": random.choice(["f", "m"], n).tolist(),
+        }
+    )  # fmt: skip
+    table.to_csv("cohort.csv", index=False)
+    desk.task("Standardised death rates", "cohort.toml")
+    assert desk("tacit release cohort.toml --out deaths")[0] == 0
+    for row in values("deaths/values/rate-by-sex.csv"):
+        assert float(row["value"]) == pytest.approx(40, abs=6)

@@ -24,6 +24,7 @@ from tacit.statistics import (
     Variance,
 )
 from tacit.statistics.hierarchy import Hierarchy
+from tacit.statistics.rates import Rate
 from tacit.statistics.weighted import WeightedStatistic
 
 Row = dict[str, Any]
@@ -176,6 +177,13 @@ def parts(question: Any, rows: list[Row], person: str | None = None) -> dict[str
 
     people: dict[Any, set[Any]] = {}
     for row in kept:
+        if isinstance(statistic, Rate):
+            cell = tuple(key(a, schema, row) for a in question.parts[0].axes)
+            pair = [steps(schema[c], row[c]) for c in (statistic.events, statistic.time)]
+            if None not in cell and None not in pair:
+                add("events", cell, 3 * pair[0] * schema[statistic.time].highest)  # type: ignore[operator]
+                add("time", cell, 2 * pair[1] * schema[statistic.events].highest)  # type: ignore[operator]
+            continue
         if isinstance(statistic, WeightedStatistic):
             cell = tuple(key(a, schema, row) for a in question.parts[0].axes)
             if None not in cell:

@@ -337,6 +337,20 @@ def design(where: str, value: Any) -> dict[str, Any]:
     }
 
 
+def keyed(where: str, value: Any) -> dict[str, Any]:
+    """A column and one of its keys: { sex = "m" }."""
+    if not isinstance(value, Mapping):
+        _refuse(where, value, "be a table", 'against = { sex = "m" }')
+    return {column: _scalar(where, key) for column, key in value.items()}
+
+
+def standard(where: str, value: Any) -> dict[str, Any]:
+    """Public weights of the keys of a column: { age = { young = 0.4, old = 0.6 } }."""
+    if not isinstance(value, Mapping) or not all(isinstance(v, Mapping) for v in value.values()):
+        _refuse(where, value, "be a table of weights", "standard = { age = { young = 0.4, old = 0.6 } }")
+    return {column: {key: amount(where, w) for key, w in one.items()} for column, one in value.items()}
+
+
 def assumed(where: str, value: Any) -> Any:
     """A table of what is given, or "always"."""
     if not isinstance(value, Mapping) and (not isinstance(value, str) or value != "always"):
@@ -346,6 +360,7 @@ def assumed(where: str, value: Any) -> Any:
 
 WORDS: dict[str, Reader] = {
     "analyst": text,
+    "against": keyed,
     "another": flag,
     "at": shares,
     "at_most": whole,
@@ -371,6 +386,7 @@ WORDS: dict[str, Reader] = {
     "epsilon": amount,
     "errors": amount,
     "event": text,
+    "events": text,
     "gamma": amount,
     "given": assumed,
     "groups": whole,
@@ -408,6 +424,7 @@ WORDS: dict[str, Reader] = {
     "points": whole,
     "public": flag,
     "public_margins": known_counts,
+    "per": amount,
     "resolution": whole,
     "rho": amount,
     "ridge": amount,
@@ -419,6 +436,7 @@ WORDS: dict[str, Reader] = {
     "simultaneous": flag,
     "size": whole,
     "smooth": amount,
+    "standard": standard,
     "survey_weight": text,
     "table": text,
     "target": amount,
@@ -491,6 +509,7 @@ KINDS: dict[str, Callable[..., Any]] = {
     "quantile": statistics.quantile,
     "quantiles": statistics.quantiles,
     "ranges": statistics.ranges,
+    "rate": statistics.rate,
     "ratio": statistics.ratio,
     "regression_function": functions.regression_function,
     "regression": statistics.regression,

@@ -385,6 +385,7 @@ def question_words(statistic: Mapping[str, Any]) -> str:
         "mean": f"The mean of {statistic.get('column')}",
         "variance": f"The {'standard deviation' if statistic.get('root') else 'variance'} of {statistic.get('column')}",
         "proportion": f"The share of rows with {statistic.get('of')}",
+        "rate": _rate_words(statistic),
         "ratio": f"The sum of {statistic.get('numerator')} over the sum of {statistic.get('denominator')}",
         "quantiles": f"The values of {statistic.get('column')} below which given shares of the rows lie",
         "margins": f"All tables of order {statistic.get('order')} of {_listed(statistic.get('columns'))}",
@@ -406,6 +407,18 @@ def question_words(statistic: Mapping[str, Any]) -> str:
     return f"{what}{by}{where}."
 
 
+def _rate_words(statistic: Mapping[str, Any]) -> str:
+    """A rate as a sentence."""
+    what = (
+        f"The rate of {statistic.get('events')} for {statistic.get('per') or 1:g} of {statistic.get('time')}"
+    )
+    if statistic.get("standard"):
+        what += f", standardised by {statistic['standard'][0]}"
+    if statistic.get("against"):
+        what += f", relative to {statistic['against'][0]} = {statistic['against'][1]}"
+    return what
+
+
 def _weighted_words(kind: str, statistic: Mapping[str, Any]) -> str:
     """A question with survey weights or a design as a sentence."""
     what = {
@@ -419,6 +432,7 @@ def _weighted_words(kind: str, statistic: Mapping[str, Any]) -> str:
     words = [
         *([f"weighted by {weight}"] if weight else []),
         *([f"by primary sampling units {psu}"] if psu else []),
+        *([f"with public weights by {statistic['standard'][0]}"] if statistic.get("standard") else []),
     ]
     return f"{what}, {' and '.join(words)}"
 

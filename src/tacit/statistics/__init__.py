@@ -35,6 +35,7 @@ from tacit.statistics.moments import (
     variance,
 )
 from tacit.statistics.quantiles import Quantiles, Ranges, median, quantile, quantiles, ranges
+from tacit.statistics.rates import Rate, rate
 from tacit.statistics.regression_table import RegressionTable, regression
 from tacit.statistics.sparse import SparseCount, SparseQuestion, sparse_histogram
 from tacit.statistics.survival import SurvivalCurves, survival
@@ -62,6 +63,7 @@ __all__ = [
     "Quantiles",
     "Question",
     "Ranges",
+    "Rate",
     "Ratio",
     "RegressionMoments",
     "RegressionTable",
@@ -96,6 +98,7 @@ __all__ = [
     "quantile",
     "quantiles",
     "ranges",
+    "rate",
     "ratio",
     "read",
     "read_cells",

@@ -232,10 +232,11 @@ def mean(
     where: str | Expression | None = None,
     survey_weight: str | None = None,
     design: Mapping[str, Any] | None = None,
+    standard: Mapping[str, Any] | None = None,
 ) -> Mean | WeightedMean:
     """The mean of a number, in each group; with survey weights, and by a design that names primary sampling units."""
     about: dict[str, Any] = {"column": column, "by": by_columns(by), "where": filter_of(where)}
-    surveyed = surveyed_by(survey_weight, design)
+    surveyed = surveyed_by(survey_weight, design, standard)
     return WeightedMean(**about, **surveyed) if surveyed else Mean(**about)
 
 
@@ -246,10 +247,11 @@ def proportion(
     where: str | Expression | None = None,
     survey_weight: str | None = None,
     design: Mapping[str, Any] | None = None,
+    standard: Mapping[str, Any] | None = None,
 ) -> Proportion | WeightedProportion:
     """The share of rows that pass a test: a flag by its name, or any filter, in each group."""
     about: dict[str, Any] = {"of": parse(of), "by": by_columns(by), "where": filter_of(where)}
-    surveyed = surveyed_by(survey_weight, design)
+    surveyed = surveyed_by(survey_weight, design, standard)
     return WeightedProportion(**about, **surveyed) if surveyed else Proportion(**about)
 
 
@@ -376,10 +378,11 @@ def sum(
     where: str | Expression | None = None,
     survey_weight: str | None = None,
     design: Mapping[str, Any] | None = None,
+    standard: Mapping[str, Any] | None = None,
 ) -> Sum | WeightedTotal:
     """The sum of a number, in each group; with survey weights that of the population."""
     about: dict[str, Any] = {"column": column, "by": by_columns(by), "where": filter_of(where)}
-    surveyed = surveyed_by(survey_weight, design, total=True)
+    surveyed = surveyed_by(survey_weight, design, standard, total=True)
     return WeightedTotal(**about, **surveyed) if surveyed else Sum(**about)
 
 

@@ -464,6 +464,43 @@ class Standardised(PopulationForm):
         return PopulationEstimate(value=scaled, low=scaled - reach, high=scaled + reach, reach=reach)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelativeTo(PopulationForm):
+    """Every estimate over that at one key of an axis, with intervals on the scale of logarithms.
+
+    The logarithms of two independent estimates have variances that add. No value where the noise and the sample leave
+    0 as a possible value of either.
+    """
+
+    of: RatioOfSums | Standardised
+    axis: int
+    place: int
+
+    def noise_only(self) -> RelativeTo:
+        """Without the sampling error."""
+        return replace(self, of=self.of.noise_only())
+
+    def typical_of(self, rows: int) -> dict[str, Floats]:
+        """Two groups with so many rows each, of which the first is the reference."""
+        return {n: np.concatenate([v, v]) for n, v in self.of.typical_of(rows).items()}
+
+    def population(self, parts: Parts, noise: Noise, confidence: float) -> PopulationEstimate:
+        found = self.of.population(parts, noise, confidence)
+        axis = min(self.axis, found.value.ndim - 1)
+        place = min(self.place, found.value.shape[axis] - 1)
+        first, reach = (np.take(a, [place], axis=axis) for a in (found.value, found.reach))
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            each, own = found.reach / found.value, reach / first
+            known = (found.value > 0) & (each < 1) & (first > 0) & (own < 1)
+            ratio = np.where(known, found.value / first, np.nan)
+            factor = np.exp(np.sqrt(each**2 + own**2))
+        same = np.arange(found.value.shape[axis]) == place
+        same = same.reshape([-1 if i == axis else 1 for i in range(found.value.ndim)])
+        factor = np.where(same, 1.0, factor)
+        low, high = ratio / factor, ratio * factor
+        return PopulationEstimate(value=ratio, low=low, high=high, reach=high - ratio)
+
+
 def standardised(found: _Estimator, weights: Floats, confidence: float) -> tuple[Floats, Floats]:
     """sum w R and what it stays within; no number where the noise hides a divisor."""
     c, (_, hidden) = found.c, found.anchor()

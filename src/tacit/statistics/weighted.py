@@ -55,6 +55,7 @@ from tacit.statistics.population import (
     spacing_of,
     typical_parts,
 )
+from tacit.statistics.rates import Standard, checked_standard, standard_axis, standard_of, with_standard
 
 FINE, COARSE = 1 << 15, 1 << 10
 """Levels of a value: two columns of fourth degree fit into 62 bits, or three of sixth degree."""
@@ -148,12 +149,19 @@ class WeightedStatistic(Statistic):
     survey_weight: str = ""
     psu: str = ""
     strata: Strata = None
+    standard: Standard = None
 
     def __post_init__(self) -> None:
         self._check_words()
         for name in ("survey_weight", "psu"):
             settle(self, **{name: text(name, getattr(self, name))})
-        settle(self, strata=_strata(self.strata))
+        settle(self, strata=_strata(self.strata), standard=checked_standard(self.standard))
+        if self.standard is not None and (self.psu or not self.standardises):
+            raise InvalidParameter(
+                parameter="standard",
+                value=self.kind,
+                must="be asked for means, shares and sums without clusters",
+            )
 
     # --- what differs from one to the other ----------------------------------------------------------------
     def values(self, schema: Schema) -> tuple[tuple[str, Measured], ...]:
@@ -170,6 +178,8 @@ class WeightedStatistic(Statistic):
 
     averaged: ClassVar[bool] = False
     """Is it a mean or a share, of one variable?"""
+    standardises: ClassVar[bool] = False
+    """Can it be made of estimates in the keys of a column, with public weights?"""
 
     @property
     def test(self) -> Expression | None:
@@ -189,8 +199,15 @@ class WeightedStatistic(Statistic):
         weight = weight_column(schema, self.survey_weight) if self.survey_weight else None
         columns = tuple(name for name, _ in self.values(schema))
         frame = self._weighted_frame(schema, unit, columns)
-        design, strata = self._design(schema, frame)
-        if drawn and weight is None and not self.psu and public_rows(frame, unit) and self.averaged:
+        (design, strata), weights = self._design(schema, frame), None
+        if self.standard is not None:
+            if frame.support is not None:
+                raise InvalidParameter(
+                    parameter="by", value=self.kind, must="have declared keys with a standard"
+                )
+            axis, weights = standard_axis(self.standard, self.by, schema)
+            design = (axis,)
+        elif drawn and weight is None and not self.psu and public_rows(frame, unit) and self.averaged:
             return self._of_public_rows(schema, unit, frame)
         flat = bool(self.psu) or not drawn
         variables = self._variables(schema, weight, flat=flat)
@@ -212,7 +229,7 @@ class WeightedStatistic(Statistic):
             ),
             parts=tuple(Part(name=n, spacing=spacing, axes=axes) for n in names),
             sensitivity=joint, sensitivities=dict.fromkeys(names, joint),
-            form=self._form(schema, variables, float(largest), strata, drawn=drawn),
+            form=self._form(schema, variables, float(largest), strata, weights, drawn=drawn),
             support=frame.support, support_sensitivity=frame.sensitivity,
             details=self._details(drawn) | {"variables": tuple(variables)},
         )  # fmt: skip
@@ -329,8 +346,15 @@ class WeightedStatistic(Statistic):
 
     # --- forms -------------------------------------------------------------------------------------------------
     def _form(
-        self, schema: Schema, variables: Sequence[Variable], largest: float, strata: tuple[int, ...], *, drawn: bool
-    ) -> Form:  # fmt: skip
+        self,
+        schema: Schema,
+        variables: Sequence[Variable],
+        largest: float,
+        strata: tuple[int, ...],
+        standard: tuple[float, ...] | None,
+        *,
+        drawn: bool,
+    ) -> Form:
         f, g = self.functions(schema)
         scaled = self.scaled(schema)
         about: dict[str, Any] = {
@@ -342,6 +366,9 @@ class WeightedStatistic(Statistic):
         if self.psu:
             made = coefficients(variables, f, g, weight=weight, variance=False)
             return Clusters(f=made.f, g=made.g, strata=strata, **about)
+        if standard is not None:
+            of = coefficients(variables, f, g, weight=weight, variance=drawn)
+            return with_standard(RatioOfSums(of=of, **about), standard, total=bool(scaled.get("total")))
         if not drawn and not scaled.get("total") and len(self.values(schema)) < 2:
             below, above = part_names(variables)
             return Share(low=scaled["low"], width=scaled["width"], above=above, below=below)
@@ -411,12 +438,19 @@ def _two_each(place: Mapping[int, int], names: Mapping[int, str], count: int) ->
 
 
 def surveyed_by(
-    survey_weight: str | None, design: Mapping[str, Any] | None, *, total: bool = False
+    survey_weight: str | None,
+    design: Mapping[str, Any] | None,
+    standard: Mapping[str, Any] | None = None,
+    *,
+    total: bool = False,
 ) -> dict[str, Any]:
-    """The fields of a weighted statistic; none where neither a weight nor a design is given."""
-    if survey_weight is None and design is None:
+    """The fields of a weighted statistic; none where neither a weight, nor a design, nor a standard is given."""
+    if survey_weight is None and design is None and standard is None:
         return {}
     found = design_of(design)
+    if standard is not None:
+        weight = "" if survey_weight is None else text("survey_weight", survey_weight, empty=False)
+        return {"survey_weight": weight, "psu": found.psu, "standard": standard_of(standard)}
     if survey_weight is None and (total or not found.psu):
         raise InvalidParameter(
             parameter="survey_weight", value=None, must="be given for totals, and where a design has no psu",
@@ -473,6 +507,7 @@ class WeightedMean(WeightedStatistic):
     """
 
     kind: ClassVar[str] = "weighted_mean"
+    standardises: ClassVar[bool] = True
     averaged: ClassVar[bool] = True
     in_column_units: ClassVar[bool] = True
 
@@ -494,6 +529,7 @@ class WeightedProportion(WeightedStatistic):
     """The weighted share of rows for which a test is true, among those for which it is true or false."""
 
     kind: ClassVar[str] = "weighted_proportion"
+    standardises: ClassVar[bool] = True
     averaged: ClassVar[bool] = True
     filters: ClassVar[tuple[str, ...]] = ("where", "of")
 
@@ -521,6 +557,7 @@ class WeightedTotal(WeightedStatistic):
     """
 
     kind: ClassVar[str] = "weighted_total"
+    standardises: ClassVar[bool] = True
 
     column: str
 
