@@ -460,6 +460,12 @@ def _listed(entries: Any) -> str:
 #     [report.releases]
 #     "stays by region" = "Stays by region of residence"
 #
+#     [report.rules]
+#     round_to = 5
+#
+#     [report.second]
+#     columns = { region = "Région de résidence" }
+#
 # They are public words that the custodian writes. No number and no promise depends on them, so they are no part of
 # the plan's digest: a better label is no new plan, and pays for nothing. What binds them is the manifest, which has
 # the digest of plan.toml and of every page and file that shows them (docs/decisions/0018-words-of-a-report.md).
@@ -474,10 +480,47 @@ _TABLES = ("columns", "releases")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OfficeRules:
+    """What an office prints of noisy numbers: rounded, from a minimum on, by its own thresholds of quality."""
+
+    round_to: int | None = None
+    minimum: int | None = None
+    care: float | None = None
+    noisy: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("round_to", "minimum"):
+            held = getattr(self, name)
+            if held is not None and (
+                isinstance(held, bool) or not isinstance(held, int) or not 1 <= held <= 10**9
+            ):
+                _refuse(f"rules.{name}", "be a whole number between 1 and a billion")
+        for name in ("care", "noisy"):
+            held = getattr(self, name)
+            if held is not None and (
+                isinstance(held, bool) or not isinstance(held, int | float) or not 0 < held <= 10
+            ):
+                _refuse(f"rules.{name}", "be a share above 0, such as 0.25")
+        if self.care is not None and self.care > (0.5 if self.noisy is None else self.noisy):
+            _refuse("rules.care", "be at most `noisy` (0.5 where it is left out)")
+
+    @property
+    def sentences(self) -> list[str]:
+        """What a reader must know of them."""
+        told = []
+        if self.round_to is not None:
+            told.append(f"Counts are rounded to multiples of {self.round_to:,}, ends of intervals outwards.")
+        if self.minimum is not None:
+            told.append(f"Released counts below {self.minimum:,} are not printed.")
+        return [*told, "The files have the released numbers."] if told else []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PublicWords:
     """What a report calls things. Columns, keys and releases without a label keep their own names.
 
-    Keys are spelled as they stand in the files: `true`, `2020`, `N`.
+    Keys are spelled as they stand in the files: `true`, `2020`, `N`. `second` has labels of a second language, which
+    stand behind those of the first.
     """
 
     title: str = ""
@@ -488,8 +531,12 @@ class PublicWords:
     keys: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     releases: Mapping[str, str] = field(default_factory=dict)
     exports: tuple[str, ...] = ()
+    rules: OfficeRules = field(default_factory=OfficeRules)
+    second: PublicWords | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "rules", _rules(self.rules))
+        object.__setattr__(self, "second", _second(self.second))
         for name in _TEXTS:
             if (held := getattr(self, name)) != "":
                 _label(name, held)
@@ -507,16 +554,19 @@ class PublicWords:
     def column(self, name: str) -> str:
         """What a column is called; one that was renamed beside `value` keeps its label."""
         base = name.rstrip("_").removesuffix("_key")
-        return self.columns.get(name, self.columns.get(base, name) if base in TAKEN else name)
+        own = self.columns.get(name, self.columns.get(base, name) if base in TAKEN else name)
+        return own if self.second is None else _both(own, self.second.columns.get(name, ""))
 
     def key(self, column: str, key: Any) -> Any:
         """What a key is called; the key itself where it has no label."""
-        held = self.keys.get(column)
-        return key if held is None else held.get(_spelled(label(key)), key)
+        spelled = _spelled(label(key))
+        own = self.keys.get(column, {}).get(spelled, key)
+        other = "" if self.second is None else self.second.keys.get(column, {}).get(spelled, "")
+        return _both(_spelled(own), other) if other else own
 
     def labelled(self, column: str, keys: Sequence[Any]) -> list[Any]:
         """What keys of one column are called: different keys stay different, whatever they are called."""
-        if column not in self.keys:
+        if column not in self.keys and (self.second is None or column not in self.second.keys):
             return list(keys)
         named = {key: self.key(column, key) for key in dict.fromkeys(keys)}
         taken = Counter(map(_spelled, named.values()))
@@ -526,7 +576,13 @@ class PublicWords:
 
     def release(self, name: str) -> str:
         """What a release is called."""
-        return self.releases.get(name, name)
+        own = self.releases.get(name, name)
+        return own if self.second is None else _both(own, self.second.releases.get(name, ""))
+
+    @property
+    def headline(self) -> str:
+        """The title, in both languages where there are two."""
+        return self.title if self.second is None else _both(self.title, self.second.title)
 
     def check(self, schema: Schema, releases: Iterable[str]) -> None:
         """Refuse labels of what is not declared: by the declarations alone, before anything is paid."""
@@ -542,6 +598,8 @@ class PublicWords:
         for name in self.releases:
             if name not in names:
                 raise UnknownName(what="release in [report]", name=name, known=names)
+        if self.second is not None:
+            self.second.check(schema, names)
 
 
 def _known(schema: Schema, column: str) -> list[str] | None:
@@ -564,6 +622,35 @@ def words_in(table: Any) -> PublicWords:
         if word not in known:
             raise UnknownName(what="word in [report]", name=str(word), known=known)
     return PublicWords(**table)
+
+
+def _both(own: str, other: str) -> str:
+    """A label in two languages."""
+    return f"{own} / {other}" if own and other and own != other else own or other
+
+
+def _rules(given: Any) -> OfficeRules:
+    if isinstance(given, OfficeRules):
+        return given
+    if not isinstance(given, Mapping):
+        _refuse("rules", "be a table: { round_to = 5, minimum = 10 }")
+    known = [f.name for f in fields(OfficeRules)]
+    for word in given:
+        if word not in known:
+            raise UnknownName(what="rule in [report.rules]", name=str(word), known=known)
+    return OfficeRules(**given)
+
+
+def _second(given: Any) -> PublicWords | None:
+    if given is None or isinstance(given, PublicWords):
+        return given
+    if not isinstance(given, Mapping):
+        _refuse("second", "be a table of labels")
+    known = ("title", "columns", "keys", "releases")
+    for word in given:
+        if word not in known:
+            raise UnknownName(what="word in [report.second]", name=str(word), known=known)
+    return PublicWords(**given)
 
 
 def exports_of(given: Any) -> tuple[str, ...]:

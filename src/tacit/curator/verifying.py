@@ -11,6 +11,7 @@ import datetime
 import io
 import json
 import math
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -168,7 +169,24 @@ def export_findings(
         except ImportError:
             yield what, None, "openpyxl is not here to read it: pip install 'tacit[formats]'"
             return
+        if _ruled(place):
+            yield (
+                what,
+                None,
+                "it prints them by the rules of [report.rules]: it is made again and compared whole",
+            )
+            return
         yield (what, *_held(lambda: _workbook(place, [file_stem(str(n)) for n in names])))
+
+
+def _ruled(place: Path) -> bool:
+    """Does the plan of this folder print counts by rules of its own?"""
+    try:
+        plan = tomllib.loads((place / "plan.toml").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    report = plan.get("report")
+    return isinstance(report, dict) and bool(report.get("rules"))
 
 
 def _held(look: Any) -> tuple[bool, str]:

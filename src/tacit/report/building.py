@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tacit.curator import Plan, Release
-from tacit.curator.cells import flags_of, keys_at, rule_of
+from tacit.curator.cells import keys_at
 from tacit.curator.charging import Shared, charge
 from tacit.curator.exact_answers import ExactAssignment
 from tacit.curator.functions.trees import TreeAssignment
@@ -24,6 +24,7 @@ from tacit.curator.text import PublicWords, priced, question_words, three
 from tacit.errors import InvalidParameter, TacitError
 from tacit.guarantees import Always, Bound, Guarantee, Neighbours, Priors, RandomData
 from tacit.guarantees.units import GroupOf, People, Rows, Unit
+from tacit.report.office_rules import printed
 from tacit.report.page import report_html
 from tacit.report.pictures import MOST_CELLS, MOST_POINTS
 from tacit.report.view import (
@@ -132,9 +133,9 @@ def view_of(
     views = tuple(_release(r, words, (truth or {}).get(r.name)) for r in releases)
     made = datetime.datetime.fromisoformat(releases[0].statement["made"])
     methods = tuple(dict.fromkeys(t for r in releases for t in r.statement["theorems"]))
-    notes = _notes(releases, truth is not None)
+    notes = [*_notes(releases, truth is not None), *words.rules.sentences]
     return ReportView(
-        title=words.title or title or "Released statistics",
+        title=words.headline or title or "Released statistics",
         made_at=made,
         condition=_condition(plan),
         unit_sentence=_unit(plan),
@@ -258,8 +259,8 @@ def _sentences(text: str) -> list[str]:
 def _release(release: Release, words: PublicWords, truth: Sequence[float] | None) -> ReleaseView:
     planned, said = release.planned, release.statement
     statistic = said["statistic"]
-    rule, flags = rule_of(release), flags_of(release)
-    ends = _ends(release)
+    told = printed(release, _ends(release), words.rules)
+    ends, flags = [told.value, told.low, told.high], told.flags
     shown, rest = _shown(planned.question, ends, flags)
     columns = keys_at(planned.question, release.noisy, shown)
     named = [words.labelled(name, held) for name, held in columns.items()]
@@ -280,7 +281,7 @@ def _release(release: Release, words: PublicWords, truth: Sequence[float] | None
         name=stem,
         kind=statistic["kind"].replace("_", " "),
         corrections=tuple(f"Do not use this release: {c}." for c in release.corrections),
-        title=words.releases.get(release.name) or _name(planned, release.name),
+        title=_title(planned, release.name, words),
         question=question_words(_in_words(statistic, words)) + _population(planned),
         cells=cells,
         columns=tuple(map(words.column, columns)),
@@ -296,7 +297,8 @@ def _release(release: Release, words: PublicWords, truth: Sequence[float] | None
         lower_bound=floor["lower_bound"],
         ratio=floor["ratio"],
         ratio_reason="" if floor["ratio"] is not None else floor["reason"] or NOT_KNOWN,
-        rule=rule,
+        rule=told.rule,
+        more_flags=told.more,
         rest=rest,
         covers="sampling and noise"
         if planned.ask.sampling or planned.question.statistic.declares
@@ -321,6 +323,12 @@ def _ends(release: Release) -> list[Any]:
         return [np.ravel(getattr(release.estimate, n)) for n in names]
     held, first = release.columns, datetime.date(1970, 1, 1)
     return [np.array([np.nan if d is None else float((d - first).days) for d in held[n]]) for n in names]
+
+
+def _title(planned: Planned, name: str, words: PublicWords) -> str:
+    """Its label, in both languages where there are two; otherwise its name."""
+    own = words.release(name)
+    return own if own != name else _name(planned, name)
 
 
 def _name(planned: Planned, name: str) -> str:

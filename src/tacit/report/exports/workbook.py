@@ -18,13 +18,14 @@ from typing import Any
 import numpy as np
 
 from tacit.curator import Release
-from tacit.curator.cells import rule_of, safe_text
+from tacit.curator.cells import GOOD, WORDS, safe_text
 from tacit.curator.request import file_stem
-from tacit.curator.text import PublicWords, figures, priced
+from tacit.curator.text import OfficeRules, PublicWords, figures, priced
 from tacit.curator.verifying import MOST_ROWS
 from tacit.errors import InvalidParameter
 from tacit.report.building import about_you
 from tacit.report.exports.tables import COVER, FORM, numbered_sheets, sheets
+from tacit.report.office_rules import printed
 
 LONGEST = 32_767
 """Letters of a cell."""
@@ -54,7 +55,7 @@ def workbook(releases: Sequence[Release], words: PublicWords, *, form: int = FOR
     book = openpyxl.Workbook(write_only=True)
     made = datetime.datetime.fromisoformat(releases[0].statement["made"]).replace(tzinfo=None, microsecond=0)
     book.properties.creator = safe_text(words.publisher or "tacit")
-    book.properties.title = safe_text(words.title or "Released statistics")
+    book.properties.title = safe_text(words.headline or "Released statistics")
     book.properties.created = made
     named = sheets if form >= FORM else numbered_sheets
     names = named([r.name for r in releases])
@@ -62,8 +63,18 @@ def workbook(releases: Sequence[Release], words: PublicWords, *, form: int = FOR
     for one, name in zip(releases, names, strict=True):
         held = one.columns
         heads = [words.column(n) if n not in ENDS else n for n in held]
-        labelled = [words.labelled(n, c) if n in words.keys else c for n, c in held.items()]
-        rows = zip(*map(_plain, labelled), one.quality, strict=True)
+        labelled = [c if n in ENDS else words.labelled(n, _plain(c)) for n, c in held.items()]
+        quality = one.quality
+        if words.rules != OfficeRules() and not one.dated:
+            ends = [np.ravel(getattr(one.estimate, n)) for n in ENDS]
+            told = printed(one, ends, words.rules)
+            shown_ends = dict(zip(ENDS, (told.value, told.low, told.high), strict=True))
+            labelled = [
+                _whole(shown_ends[n], one) if n in ENDS else c for n, c in zip(held, labelled, strict=True)
+            ]
+            labels = {f.id: f.label for f in (*told.rule.flags, *told.more)}
+            quality = [labels.get(f, WORDS[GOOD]) for f in told.flags]
+        rows = zip(*map(_plain, labelled), quality, strict=True)
         sheet = book.create_sheet(name)
         sheet.freeze_panes = "A2"
         shown = _format(one)
@@ -93,7 +104,7 @@ def _cover(
     releases: Sequence[Release], words: PublicWords, names: Sequence[str]
 ) -> Iterable[tuple[Any, ...]]:
     first = releases[0].statement
-    yield (words.title or "Released statistics",)
+    yield (words.headline or "Released statistics",)
     for one in releases:
         for said in one.corrections:
             yield "DO NOT USE", f"{words.release(one.name)}: {said}"
@@ -118,8 +129,11 @@ def _cover(
         f"low and high are the ends of an interval for the noise, with probability {levels}; they do not cover "
         f"{uncovered}.",
     )
-    for rule in dict.fromkeys(rule_of(r).sentence for r in releases):
+    ruled = (printed(r, [np.ravel(getattr(r.estimate, n)) for n in ENDS], words.rules).rule for r in releases)
+    for rule in dict.fromkeys(rule.sentence for rule in ruled):
         yield "Quality", f"{rule}."
+    for sentence in words.rules.sentences:
+        yield "Printed", sentence
     yield "Plan", first["plan"]["digest"]
     for one, name in zip(releases, names, strict=True):
         cells = len(one.estimate.value.ravel())
@@ -171,6 +185,12 @@ def _fill(
                     cell.font = large if number == 0 else bold
             cells.append(cell)
         sheet.append(cells)
+
+
+def _whole(column: Any, release: Release) -> list[Any]:
+    """Printed numbers; those of counts as whole numbers."""
+    whole = release.planned.question.statistic.whole
+    return [int(v) if whole and float(v).is_integer() else v for v in np.asarray(column).tolist()]
 
 
 def _plain(column: Any) -> list[Any]:
