@@ -25,7 +25,7 @@ SMALL = "small"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Printed:
+class PrintedCells:
     """What is printed of a release: value, low and high of every cell, NaN where nothing is; flags and their rule."""
 
     value: Floats
@@ -36,7 +36,7 @@ class Printed:
     more: tuple[QualityFlag, ...] = ()
 
 
-def printed(release: Release, ends: list[Floats], rules: OfficeRules) -> Printed:
+def printed(release: Release, ends: list[Floats], rules: OfficeRules) -> PrintedCells:
     """The released numbers as the office prints them; as they are where it has no rule."""
     rule, flags = rule_of(release), flags_of(release)
     if rules.care is not None or rules.noisy is not None:
@@ -48,7 +48,7 @@ def printed(release: Release, ends: list[Floats], rules: OfficeRules) -> Printed
             np.ravel(release.estimate.value).astype(np.float64), np.ravel(far).astype(np.float64)
         )
     value, low, high = (np.asarray(e, dtype=np.float64) for e in ends)
-    made = Printed(value=value, low=low, high=high, flags=flags, rule=rule)
+    made = PrintedCells(value=value, low=low, high=high, flags=flags, rule=rule)
     if not release.planned.question.statistic.whole:
         return made
     if rules.round_to is not None:

@@ -80,7 +80,7 @@ FUNCTIONS = ("classifier", "density", "regression function")
 
 def finding(view: ReleaseView) -> str:
     """A sentence or two for everybody; cells that are too noisy to use are in none."""
-    usable = [c for c in view.cells if c.flag not in (NOISY, ABSENT)]
+    usable = [c for c in view.cells if c.value is not None and c.flag not in (NOISY, ABSENT)]
     if not view.cells:
         return "No cell was published."
     if not usable:
