@@ -85,6 +85,31 @@ def test_stated_errors_hold_in_whole_runs() -> None:
     assert low_held >= 29
 
 
+def test_all_stated_errors_hold_together_in_a_thousand_whole_runs() -> None:
+    """Theorem `synthesis-errors` with everything drawn anew: choices, measurements, rows and errors, 1,000 times."""
+    rows, sizes = ROWS[:250, [0, 2, 5]], (4, 2, 2)
+    asked = question(sizes, rounds=1)
+    true, details, schedule = everything(rows, sizes, asked), asked.details, loud(asked, 0.9)
+    runs, high_held, low_held = 1000, 0, 0
+    for seed in range(runs):
+        outcome = synthesise_margins(
+            true, sizes, schedule, candidates=details["candidates"], checked=details["checked"],
+            cells=asked.statistic.cells, source=SeededSource(seed=seed),
+        )  # fmt: skip
+        made = Synthetic(
+            axes=details["axes"], schema=asked.schema, schedule=schedule, outcome=outcome, checked=details["checked"],
+            seed=1,
+        )  # fmt: skip
+        found = made.errors(0.95)
+        drawn = scaled_margins(outcome.rows, sizes, made.checked, outcome.total)
+        exact = {c: np.abs(true[c] - drawn[c]).sum() / (2 * outcome.total) for c in made.checked}
+        high_held += all(exact[c] <= found[c][2] for c in made.checked)
+        low_held += all(exact[c] >= found[c][1] for c in made.checked)
+    least = 0.95 - 2 * math.sqrt(0.95 * 0.05 / runs)
+    assert high_held / runs >= least
+    assert low_held / runs >= least
+
+
 def test_measured_and_checked_counts_are_covered() -> None:
     """Theorem `measured-cells`: the first measurement, whatever chose it; and counts by the measured error."""
     asked = question(SIZES, rounds=5)

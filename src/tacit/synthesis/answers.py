@@ -14,6 +14,7 @@ Intervals are about the table, not about a population. All of this is post-proce
 
 from __future__ import annotations
 
+import hashlib
 import io
 import itertools
 import math
@@ -163,11 +164,20 @@ class Synthetic:
 
     def to_csv(self) -> str:
         """The rows as CSV text: the bytes whose digest the certificate has."""
+        out = io.BytesIO()
+        self._write_csv(out)
+        return out.getvalue().decode()
+
+    def csv_digest(self) -> str:
+        """The SHA-256 digest of the CSV text, which is never held as a whole."""
+        sink = _Digest()
+        self._write_csv(sink)
+        return sink.digest.hexdigest()
+
+    def _write_csv(self, file: Any) -> None:
         import pyarrow.csv
 
-        out = io.BytesIO()
-        pyarrow.csv.write_csv(self.to_arrow(), out, pyarrow.csv.WriteOptions(quoting_style="needed"))
-        return out.getvalue().decode()
+        pyarrow.csv.write_csv(self.to_arrow(), file, pyarrow.csv.WriteOptions(quoting_style="needed"))
 
     def write(self, path: str | os.PathLike[str]) -> Path:
         """The rows in a new file, .parquet (with metadata) or .csv."""
@@ -181,7 +191,7 @@ class Synthetic:
                 if place.suffix == ".parquet":
                     pyarrow.parquet.write_table(self.to_arrow(), file)
                 else:
-                    file.write(self.to_csv().encode())
+                    self._write_csv(file)
         except OSError as problem:
             raise InvalidParameter(
                 parameter="path", value=str(place), must="be a new file in a folder that can be written to",
@@ -444,6 +454,23 @@ def sum_within(noise_std: float, cells: int, miss: float) -> float:
     # P(|sum| <= q), less far more than the rounding of the transform and the mass outside of the range.
     inside = half[0] + 2 * np.concatenate([[0.0], np.cumsum(half[1:])])
     return min(plain, float(np.argmax(inside >= 1 - miss + 1e-11 + 1e-14 * cells)))
+
+
+class _Digest(io.RawIOBase):
+    """A file that keeps only the digest of what is written to it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.digest = hashlib.sha256()
+
+    def writable(self) -> bool:
+        """It takes bytes."""
+        return True
+
+    def write(self, data: Any) -> int:
+        """Adds bytes to the digest."""
+        self.digest.update(data)
+        return len(data)
 
 
 def _level(confidence: float) -> float:

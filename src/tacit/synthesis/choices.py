@@ -104,6 +104,8 @@ class ChoiceLog:
         # Models grow, so that what did not fit seldom fits later: the last fitting round is found by halving. Only a
         # round in which the candidate did fit is used, whatever the halving found.
         low, high = -1, len(excess) - 1
+        if self._fitted(high, candidate, cells):
+            low = high
         while low < high:
             middle = (low + high + 1) // 2
             low, high = (middle, high) if self._fitted(middle, candidate, cells) else (low, middle - 1)

@@ -27,7 +27,7 @@ Codes = npt.NDArray[np.int32]
 def draw_rows(model: Model, rows: int, source: Source, *, exact: bool = False) -> Codes:
     """So many rows of the model; with `exact` they hold its public margins, whose total is their number."""
     tree = model.tree
-    codes = np.zeros((rows, len(model.sizes)), dtype=np.int32)
+    codes = np.zeros((rows, len(model.sizes)), dtype=np.int32, order="F")
     held = model.held if exact else ()
     if held:
         shape = [model.sizes[i] for i in held]
