@@ -274,3 +274,7 @@ def test_a_folder_of_synthetic_rows_verifies_and_a_changed_row_does_not(
     assert main(["release", "plan.toml", "--out", "again"]) == 0
     page = (tmp_path / "again/report.html").read_text()
     assert "Synthetic rows" in page
+    assert "total variation at most, for all margins at once with 95% confidence" in page
+    assert "Do not use the synthetic rows" in page
+    assert "rows a cell" in page
+    assert 'href="rows/people.csv"' in page

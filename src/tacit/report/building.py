@@ -173,15 +173,39 @@ def _warnings(plan: Plan, releases: Sequence[Release]) -> list[str]:
 
 
 def _filled_by_noise(release: Release) -> list[str]:
-    """Which measured margins of synthetic rows have many rows in cells that noise alone may have filled."""
-    weak = release.statement.get("synthetic", {}).get("filled_by_noise", {})
-    if not weak:
+    """What synthetic rows must not be used for, and where noise alone may have filled their cells."""
+    said = release.statement.get("synthetic")
+    if said is None:
         return []
-    worst = max(weak, key=lambda m: weak[m])
-    return [
-        f"Synthetic rows {release.name!r}: in {len(weak)} measured margins more than 5% of the rows lie in cells that "
-        f"noise alone may have filled; most of them in {worst} ({weak[worst]:.0%})."
+    found = [f"Do not use the synthetic rows {release.name!r} for {'; '.join(said['not_for'])}."]
+    weak = said["filled_by_noise"]
+    if weak:
+        worst = max(weak, key=lambda m: weak[m])
+        which = "one measured margin" if len(weak) == 1 else f"{len(weak)} measured margins"
+        found.append(
+            f"Noise alone may have filled cells of the synthetic rows {release.name!r}: in {which} they hold more than "
+            f"5% of the rows, at most {weak[worst]:.0%}, in {worst}."
+        )
+    return found
+
+
+def _measured(release: Release) -> list[str]:
+    """Which margins of synthetic rows were measured, with how much noise."""
+    said = release.statement.get("synthetic")
+    if said is None:
+        return []
+    by_noise: dict[float, dict[str, int]] = {}
+    for one in said["measured"]:
+        name = " x ".join(one["margin"])
+        times = by_noise.setdefault(one["noise_std"], {})
+        times[name] = times.get(name, 0) + 1
+    told = [
+        f"{', '.join(name if n == 1 else f'{name} ({n} times)' for name, n in times.items())} with noise of "
+        f"{std:.3g} rows a cell"
+        for std, times in by_noise.items()
     ]
+    public = [f"Public margins, as declared: {', '.join(said['public'])}."] if "public" in said else []
+    return [f"Measured for the synthetic rows {release.name!r}: {'; '.join(told)}.", *public]
 
 
 def _condition(plan: Plan) -> str:
@@ -205,6 +229,7 @@ def _notes(releases: Sequence[Release], synthetic: bool) -> list[str]:
     first = releases[0].statement
     covered = "; ".join(dict.fromkeys(t for r in releases for t in r.statement["intervals"]["do_not_cover"]))
     notes = [f"The intervals do not cover {covered}.", first["computational"]]
+    notes += [sentence for r in releases for sentence in _measured(r)]
     return [*notes, SEEN_TRUTH] if synthetic else notes
 
 

@@ -120,7 +120,7 @@ def release_files(
     )  # fmt: skip
     page = report_of(
         plan, releases, budget=budget, title=written.title, truth=written.truth, words=file.words, metadata=metadata,
-        files=_listed(more),
+        files=[*((n, "synthetic rows") for n in found if n.startswith("rows/") and n.endswith(".csv")), *_listed(more)],
     )  # fmt: skip
     return {**found, **more, PAGE: page.encode()}
 

@@ -400,6 +400,8 @@ def _view_marks(kind: Picture, view: ReleaseView, cells: Sequence[CellView]) -> 
     if kind == "multiples" and len(view.columns) == 2 and _function(view):
         return _marks("curve", cells)
     marks = _marks(kind, cells, tables=_margins(view))
+    if kind == "heatmap" and view.kind == SYNTHETIC:
+        return ("bounds",)
     if kind == "map":
         marks = ("heat", *(["either"] if _signs(view) and any(map(holds_zero, cells)) else []))
     return marks

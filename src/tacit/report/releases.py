@@ -31,6 +31,7 @@ def legend(id: str, marks: Sequence[str], confidence: float, covers: str = "the 
         "bar": "released value",
         "line": "released value",
         "heat": "released value, darker or lighter by size",
+        "bounds": f"total variation at most, for all margins at once with {percent(confidence)} confidence",
         "whisker": f"{percent(confidence)} interval for {covers}",
         "band": f"{percent(confidence)} interval for {covers}",
         "hatch": "too noisy to use",
@@ -51,6 +52,9 @@ def _sample(id: str, mark: str, words: str) -> Markup:
         "bar": tag("rect", x=0, y=2, width=20, height=10, class_="bar"),
         "line": tag("path", d="M0 10 7 4 13 8 20 3", class_="line"),
         "heat": [tag("rect", x=7 * k, y=2, width=6, height=10, class_=f"heat-{2 * k + 1}") for k in range(3)],
+        "bounds": [
+            tag("rect", x=7 * k, y=2, width=6, height=10, class_=f"heat-{2 * k + 1}") for k in range(3)
+        ],
         "whisker": tag("path", d="M1 7H19M1 3V11M19 3V11", class_="whisker"),
         "band": tag("rect", x=0, y=2, width=20, height=10, class_="band"),
         "hatch": [

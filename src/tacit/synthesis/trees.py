@@ -7,6 +7,7 @@ common parts, are a junction tree. Belief propagation on it is exact (Lauritzen,
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -59,23 +60,34 @@ def cliques_of(
     logs = [math.log(s) for s in sizes]
     weight = [logs[i] + sum(logs[j] for j in near) for i, near in enumerate(beside)]
     found: list[Margin] = []
-    left, used = set(range(len(sizes))), 0
-    while left:
-        column = min(left, key=lambda i: (weight[i], i))
+    # Earlier cliques by column: one that contains a new clique contains the column that is eliminated.
+    holding: list[list[set[int]]] = [[] for _ in sizes]
+    heap = [(w, i) for i, w in enumerate(weight)]
+    heapq.heapify(heap)
+    gone = [False] * len(weight)
+    used = 0
+    while heap:
+        told, column = heapq.heappop(heap)
+        if gone[column] or told != weight[column]:
+            continue  # an entry of before: the present one is in the heap, too
+        gone[column] = True
         near = beside[column]
-        clique = tuple(sorted((*near, column)))
-        if not any(set(clique) <= set(c) for c in found):
+        members = {*near, column}
+        if not any(members <= c for c in holding[column]):
+            clique = tuple(sorted(members))
             found.append(clique)
+            for i in clique:
+                holding[i].append(members)
             used += cells_of(clique, sizes)
             if limit is not None and used > limit:
                 return None
-        left.discard(column)
         for i in near:
             beside[i] |= near
             beside[i].discard(i)
             beside[i].discard(column)
         for i in near:
             weight[i] = logs[i] + sum(logs[j] for j in beside[i])
+            heapq.heappush(heap, (weight[i], i))
     return found
 
 
