@@ -378,3 +378,23 @@ def test_plans_have_public_margins_bins_that_never_occur_and_weights(tmp_path, m
         wrong = "\n".join(bad if line.startswith(word) else line for line in body.splitlines())
         (tmp_path / "bad.toml").write_text(wrong)
         assert main(["plan", "bad.toml"]) == 2
+
+
+def test_more_rows_than_can_be_drawn_are_stood_for_by_fewer(monkeypatch) -> None:
+    monkeypatch.setattr("tacit.synthesis.drawing.MOST_VALUES", 6 * 100)
+    with curator(source=SeededSource(seed=2)) as held:
+        made = tacit.synthesise(held, columns=NAMES, epsilon=1.0, delta=1e-6, rounds=2)
+        assert len(made.rows) == 100
+        assert made.weight == made.total / 100
+        tacit.synthesis.synthetic_table(NAMES, draw=100)
+        with pytest.raises(tacit.errors.InvalidParameter, match="at most 100"):
+            tacit.synthesis.synthetic_table(NAMES, draw=101)
+        asked = tacit.synthesis.synthetic_table(NAMES, public_margins=known(("c0",)))
+        with pytest.raises(tacit.errors.InvalidParameter, match="count at most 100"):
+            held.preview(asked, epsilon=1.0, delta=1e-6)
+
+
+def test_patterns_in_another_order_are_the_same_request() -> None:
+    one = tacit.synthesis.synthetic_table(NAMES, impossible=[{"c0": [2, 0, 2], "c1": {3, 1}}])
+    other = tacit.synthesis.synthetic_table(NAMES, impossible=[{"c1": (1, 3), "c0": [0, 2]}])
+    assert one.describe() == other.describe()

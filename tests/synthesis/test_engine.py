@@ -13,7 +13,7 @@ from synthesis.toys import joint, total_variation
 from tacit.noise.source import SeededSource
 from tacit.synthesis.drawing import draw_rows
 from tacit.synthesis.model import Model
-from tacit.synthesis.trees import cells_of, cliques_of, fits, junction_tree
+from tacit.synthesis.trees import cells_of, cliques_of, fits, fitting, junction_tree
 
 TREE = [(0, 1), (1, 2), (1, 3), (3, 4)]
 CYCLE = [(0, 1), (1, 2), (2, 3), (3, 4), (0, 4)]
@@ -49,6 +49,19 @@ def test_junction_trees_hold_every_margin_and_meet_in_their_separators(given_mar
     assert tree.cells == sum(cells_of(c, sizes) for c in tree.cliques)
     assert fits(margins, sizes, tree.cells)
     assert not fits(margins, sizes, tree.cells - 1)
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 6), min_size=1, max_size=3, unique=True), max_size=9),
+    st.integers(20, 400),
+)
+def test_all_candidates_that_fit_are_found_at_once(given_margins, limit) -> None:
+    sizes = (2, 3, 4, 2, 5, 3, 2)
+    margins = [tuple(sorted(m)) for m in given_margins]
+    candidates = [m for k in (1, 2, 3) for m in itertools.combinations(range(7), k)]
+    assert fitting(candidates, margins, sizes, limit) == [
+        fits([*margins, c], sizes, limit) for c in candidates
+    ]
 
 
 @pytest.mark.parametrize("margins", [TREE, CYCLE, TRIPLES, []])

@@ -16,8 +16,9 @@ from tacit.audit import opinion_on_certificate
 from tacit.noise.source import SeededSource
 from tacit.synthesis.choices import penalty_of, scaled_margins
 from tacit.synthesis.model import Model
-from tacit.synthesis.rounds import _choose
+from tacit.synthesis.rounds import _choose, synthesise_margins
 from tacit.synthesis.schedule import calibrated, epsilon_of, score_sensitivity
+from tacit.synthesis.trees import cells_of, fitting, junction_tree
 
 SIZES = (2, 3, 2)
 MARGINS = [m for k in (1, 2, 3) for m in itertools.combinations(range(3), k)]
@@ -74,28 +75,6 @@ def test_scores_errors_and_margins_move_as_far_as_stated(unit, most, replaced) -
         assert furthest_error == limit
 
 
-def test_the_first_candidate_that_fits_has_the_law_of_those_that_fit() -> None:
-    """Theorem `synthesis-score`, second part: by the recursion over what is drawn and passed over."""
-    weights = np.array([5.0, 1.0, 3.0, 0.5, 2.0])
-    allowed = {1, 3, 4}
-
-    def first(left: tuple[int, ...]) -> dict[int, float]:
-        total = sum(weights[i] for i in left)
-        out: dict[int, float] = {}
-        for i in left:
-            p = weights[i] / total
-            if i in allowed:
-                out[i] = out.get(i, 0.0) + p
-            else:
-                for j, q in first(tuple(k for k in left if k != i)).items():
-                    out[j] = out.get(j, 0.0) + p * q
-        return out
-
-    found = first(tuple(range(5)))
-    for i in allowed:
-        assert found[i] == pytest.approx(weights[i] / sum(weights[j] for j in allowed), rel=1e-12)
-
-
 def test_choices_among_those_that_fit_are_drawn_with_their_stated_law() -> None:
     """What the rounds really draw, where the best candidates do not fit, against the weights by definition."""
     rows, sizes = chain(400)
@@ -109,18 +88,23 @@ def test_choices_among_those_that_fit_are_drawn_with_their_stated_law() -> None:
     model.arrange()
     candidates = [(0, 1), (0, 3), (1, 4), (0, 1, 3), (2, 5)]
     known = scaled_margins(rows[::7], sizes, candidates, 400)
-    scores = {c: float(np.abs(true[c] - known[c]).sum() - penalty_of(c, sizes, schedule)) for c in candidates}
+    scores = {
+        c: float(np.abs(true[c] - known[c]).sum() - penalty_of(cells_of(c, sizes), schedule))
+        for c in candidates
+    }
     limit = 40
-    fitting = [c for c in candidates if c not in ((0, 1, 3), (0, 1))]
+    fit = fitting(candidates, model.margins, sizes, limit)
+    allowed = [c for c, fits in zip(candidates, fit, strict=True) if fits]
+    assert allowed == [c for c in candidates if c not in ((0, 1, 3), (0, 1))]
     rate = float(schedule.choosing.rate)
-    law = np.array([math.exp(rate * (scores[c] - scores[(0, 3)])) for c in fitting])
+    law = np.array([math.exp(rate * (scores[c] - scores[(0, 3)])) for c in allowed])
     law /= law.sum()
     source, draws = SeededSource(seed=9), 3000
     counts = dict.fromkeys(candidates, 0)
     for _ in range(draws):
-        counts[_choose(true, known, candidates, schedule, model, limit, source)] += 1
+        counts[_choose(true, known, allowed, schedule, source)] += 1
     assert counts[(0, 1, 3)] == counts[(0, 1)] == 0
-    got = np.array([counts[c] for c in fitting])
+    got = np.array([counts[c] for c in allowed])
     chi = float(((got - draws * law) ** 2 / (draws * law)).sum())
     assert chi < 60  # two degrees of freedom: below 1e-12 for a right law
     assert rate == pytest.approx(
@@ -213,3 +197,17 @@ def test_a_second_opinion_confirms_the_certificate_and_no_smaller_one() -> None:
     forged = {**made.certificate, "guarantee": {**made.certificate["guarantee"]}}
     forged["guarantee"]["bound"] = {"kind": "approximate", "epsilon": 0.97, "delta": 1e-6}
     assert not opinion_on_certificate(forged).confirmed
+
+
+def test_rounds_keep_the_limit_of_the_model() -> None:
+    """However good a margin is: what would make the junction tree too large is never chosen, and a choice is left."""
+    rows, sizes = chain(400)
+    asked = question(sizes, rounds=6, cells=45, errors=0.0)
+    outcome = synthesise_margins(
+        everything(rows, sizes, asked), sizes, loud(asked, mu=3.0), candidates=asked.details["candidates"],
+        cells=45, source=SeededSource(seed=2),
+    )  # fmt: skip
+    margins = [*((i,) for i in range(6)), *outcome.chosen]
+    assert junction_tree(margins, sizes).cells <= 45
+    assert len(outcome.chosen) == 6
+    assert not all(fitting(asked.details["candidates"], margins, sizes, 45))

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from tacit.exact.arrays import Integers
 from tacit.sources.margins import counts_of
 from tacit.synthesis.schedule import Schedule
-from tacit.synthesis.trees import Margin, cells_of, fits
+from tacit.synthesis.trees import Margin, cells_of
 
 PENALTY = math.sqrt(2 / math.pi) / 2
 """Half of E |noise| of a cell over its standard deviation: better than the whole on Adult and two other tables."""
@@ -47,25 +47,25 @@ class Choices:
 
 @dataclass(slots=True, kw_only=True)
 class ChoiceLog:
-    """The drawn rows of each round, what was known before it, and the distance of its measurement; all public."""
+    """The drawn rows of each round, the candidates that fitted, and the distance of its measurement; all public."""
 
     sizes: tuple[int, ...]
     drawn: list[npt.NDArray[Any]] = field(default_factory=list)
-    margins: list[list[Margin]] = field(default_factory=list)
+    allowed: list[frozenset[Margin]] = field(default_factory=list)
     chosen: list[Margin] = field(default_factory=list)
     distances: list[int] = field(default_factory=list)
 
     def add(
         self,
         rows: npt.NDArray[Any],
-        known: Sequence[Margin],
+        allowed: Sequence[Margin],
         chosen: Margin,
         noisy: Integers,
         drawn: Integers,
     ) -> None:
-        """One round: rows of the model, the margins of its junction tree, and what was chosen and measured."""
+        """One round: rows of the model, the candidates that fitted, and what was chosen and measured."""
         self.drawn.append(rows.astype(np.min_scalar_type(max(self.sizes))))
-        self.margins.append([*known])
+        self.allowed.append(frozenset(allowed))
         self.chosen.append(chosen)
         self.distances.append(int(np.abs(noisy - drawn).sum()))
 
@@ -76,14 +76,13 @@ class ChoiceLog:
         schedule: Schedule,
         *,
         total: int,
-        cells: int,
     ) -> Choices:
         """For each candidate the round of its bound, and how far the rows of that round are from the finished ones."""
         excess = [
             largest_excess(d, c, self.sizes, schedule, miss=USUAL_MISS)
             for d, c in zip(self.distances, self.chosen, strict=True)
         ]
-        rounds = [self._round(c, excess, cells) for c in candidates]
+        rounds = [self._round(c, excess) for c in candidates]
         drifts = [0] * len(rounds)
         for t in sorted(set(rounds) - {-1}):
             places = [k for k, r in enumerate(rounds) if r == t]
@@ -96,21 +95,11 @@ class ChoiceLog:
             drifts=np.array(drifts, dtype=np.int64),
         )
 
-    def _fitted(self, t: int, candidate: Margin, cells: int) -> bool:
-        return fits([*self.margins[t], candidate], self.sizes, cells)
-
-    def _round(self, candidate: Margin, excess: Sequence[float], cells: int) -> int:
-        """The round with the least excess among the last ones in which the candidate fitted."""
-        # Models grow, so that what did not fit seldom fits later: the last fitting round is found by halving. Only a
-        # round in which the candidate did fit is used, whatever the halving found.
-        low, high = -1, len(excess) - 1
-        if self._fitted(high, candidate, cells):
-            low = high
-        while low < high:
-            middle = (low + high + 1) // 2
-            low, high = (middle, high) if self._fitted(middle, candidate, cells) else (low, middle - 1)
-        near = sorted(range(max(0, low - WINDOW + 1), low + 1), key=lambda t: excess[t])
-        return next((t for t in near if self._fitted(t, candidate, cells)), -1)
+    def _round(self, candidate: Margin, excess: Sequence[float]) -> int:
+        """The round with the least excess among the last ones in which the candidate fitted; -1 if there is none."""
+        last = max((t for t, some in enumerate(self.allowed) if candidate in some), default=-1)
+        near = [t for t in range(max(0, last - WINDOW + 1), last + 1) if candidate in self.allowed[t]]
+        return min(near, key=lambda t: excess[t], default=-1)
 
 
 def scaled_margins(
@@ -141,7 +130,7 @@ def choice_bounds(
     ]
     passed = passed_over(len(candidates), schedule, miss=miss)
     return {
-        c: UP * max(0.0, excess[t] + passed + penalty_of(c, sizes, schedule)) + int(drift)
+        c: UP * max(0.0, excess[t] + passed + penalty_of(cells_of(c, sizes), schedule)) + int(drift)
         for c, t, drift in zip(candidates, choices.rounds.tolist(), choices.drifts, strict=True)
         if t >= 0
     }
@@ -161,7 +150,7 @@ def largest_excess(
     cells = cells_of(chosen, sizes)
     std = float(schedule.measuring.noise_std)
     far = largest_distance(distance, cells, std, miss=miss / (2 * schedule.rounds))
-    return far - penalty_of(chosen, sizes, schedule)
+    return far - penalty_of(cells, schedule)
 
 
 def largest_distance(noisy: int, cells: int, noise_std: float, *, miss: float) -> float:
@@ -187,6 +176,6 @@ def folded_mean(x: float, noise_std: float) -> float:
     return x * math.erf(z / math.sqrt(2)) + noise_std * math.sqrt(2 / math.pi) * math.exp(-z * z / 2)
 
 
-def penalty_of(margin: Margin, sizes: Sequence[int], schedule: Schedule) -> float:
-    """Half of what noise alone would add to the L1 distance; a public number."""
-    return PENALTY * float(schedule.measuring.noise_std) * cells_of(margin, sizes)
+def penalty_of(cells: int, schedule: Schedule) -> float:
+    """Half of what noise alone would add to the L1 distance of so many cells; a public number."""
+    return PENALTY * float(schedule.measuring.noise_std) * cells

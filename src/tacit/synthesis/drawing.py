@@ -22,6 +22,13 @@ from tacit.synthesis.trees import Margin, cells_of
 
 Codes = npt.NDArray[np.int32]
 """One line a row, one column a column: the place of each value on its axis."""
+MOST_VALUES = 200_000_000
+"""Rows times columns that are drawn: more rows than that are stood for by fewer, with a weight."""
+
+
+def most_rows(columns: int) -> int:
+    """The largest number of rows that are drawn of so many columns."""
+    return MOST_VALUES // columns
 
 
 def draw_rows(model: Model, rows: int, source: Source, *, exact: bool = False) -> Codes:

@@ -23,11 +23,11 @@ from tacit.mechanisms import RoundedGaussian
 from tacit.noise.source import Source, default_source
 from tacit.sources.error_boundary import each
 from tacit.synthesis.choices import ChoiceLog, Choices, penalty_of, scaled_margins
-from tacit.synthesis.drawing import Codes, draw_rows
+from tacit.synthesis.drawing import Codes, draw_rows, most_rows
 from tacit.synthesis.model import Model
 from tacit.synthesis.public import one_way, total_of
 from tacit.synthesis.schedule import Schedule
-from tacit.synthesis.trees import Margin, fits
+from tacit.synthesis.trees import Margin, fitting
 
 WARM, FIRST, LAST = 15, 60, 150
 """Steps of the fit: in each round, after the one-way margins, and at the end."""
@@ -76,12 +76,18 @@ def synthesise_margins(
     chosen: list[Margin] = []
     measured: list[Integers] = []
     log = ChoiceLog(sizes=shape)
+    allowed = list(candidates)
     for _ in each(range(schedule.rounds), "rounds of synthesis"):
+        # Public: which candidates fit follows from declarations and earlier answers. What does not fit is left out for
+        # good, before anything is drawn, so that no time is spent that would depend on scores. What was measured fits.
+        allowed = [
+            c for c, fits in zip(allowed, fitting(allowed, model.margins, shape, cells), strict=True) if fits
+        ]
         scored = draw_rows(model, min(total, SCORED), source)
-        known = scaled_margins(scored, shape, candidates, total)
-        margin = _choose(true, known, candidates, schedule, model, cells, source)
+        known = scaled_margins(scored, shape, allowed, total)
+        margin = _choose(true, known, allowed, schedule, source)
         noisy = _noisy(schedule.measuring, true[margin], source)
-        log.add(scored, model.margins, margin, noisy, known[margin])
+        log.add(scored, allowed, margin, noisy, known[margin])
         shaped = noisy.reshape([shape[i] for i in margin]).astype(np.float64)
         model.measure(margin, shaped, float(schedule.measuring.noise_std) ** 2)
         model.arrange()
@@ -89,7 +95,8 @@ def synthesise_margins(
         chosen.append(margin)
         measured.append(noisy)
     model.fit(LAST)
-    rows = draw_rows(model, total if draw is None else draw, source, exact=True)
+    drawn = min(total, most_rows(len(shape))) if draw is None else draw
+    rows = draw_rows(model, drawn, source, exact=True)
     finished = scaled_margins(rows, shape, [*dict.fromkeys([*candidates, *checked])], total)
     return Outcome(
         ones=tuple(ones),
@@ -98,7 +105,7 @@ def synthesise_margins(
         total=total,
         rows=rows,
         errors=_errors(true, finished, schedule, checked, source),
-        choices=log.settled(candidates, finished, schedule, total=total, cells=cells),
+        choices=log.settled(candidates, finished, schedule, total=total),
     )
 
 
@@ -139,27 +146,16 @@ def noisy_total(ones: Sequence[Integers]) -> int:
 def _choose(
     true: Mapping[Margin, Integers],
     known: Mapping[Margin, Integers],
-    candidates: Sequence[Margin],
+    allowed: Sequence[Margin],
     schedule: Schedule,
-    model: Model,
-    cells: int,
     source: Source,
 ) -> Margin:
-    """One candidate, by the exponential mechanism among those that fit the model.
-
-    Candidates are drawn one after the other without replacement until one fits: the law of the first that fits is that
-    of the exponential mechanism on those that do (Luce's axiom), and only it leaves this function. Which fit follows
-    from earlier answers. One always does: any pair before the first round, a measured margin after it.
-    """
-    sizes, have = model.sizes, model.margins
-    left = list(candidates)
-    scores = [int(np.abs(true[c] - known[c]).sum()) - Fraction(penalty_of(c, sizes, schedule)) for c in left]
-    while left:
-        at = schedule.choosing.choose(scores, source=source).index
-        if fits([*have, left[at]], sizes, cells):
-            return left[at]
-        del left[at], scores[at]
-    raise AssertionError("unreachable: a margin that was measured fits")
+    """One of the candidates that fit, by the exponential mechanism."""
+    sizes = {c: known[c].size for c in allowed}
+    scores = [
+        int(np.abs(true[c] - known[c]).sum()) - Fraction(penalty_of(sizes[c], schedule)) for c in allowed
+    ]
+    return allowed[schedule.choosing.choose(scores, source=source).index]
 
 
 def _errors(

@@ -24,6 +24,7 @@ from tacit.sources.expressions import Expression
 from tacit.sources.margins import MarginsWanted
 from tacit.sources.schema import Schema
 from tacit.statistics.base import GlobalSensitivity, Question, Statistic, by_columns, filter_of, stacked
+from tacit.synthesis.drawing import most_rows
 from tacit.synthesis.model import Model
 from tacit.synthesis.public import (
     PublicCounts,
@@ -99,6 +100,11 @@ class SyntheticTable(Statistic):
             raise InvalidParameter(parameter="rounds", value=self.rounds, must="be at most 1000")
         if self.order > 3:
             raise InvalidParameter(parameter="order", value=self.order, must="be 2 or 3")
+        if self.draw is not None and self.draw > most_rows(len(self.columns)):
+            raise InvalidParameter(
+                parameter="draw", value=self.draw, must=f"be at most {most_rows(len(self.columns)):,}",
+                hint="fewer rows stand for more rows each: weight_column says for how many",
+            )  # fmt: skip
         share = self.errors
         if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 0.89:
             raise InvalidParameter(
@@ -174,6 +180,11 @@ class SyntheticTable(Statistic):
         public = public_tables(self.public_margins, axes, sizes)
         if public:
             check_public(public, zeros, sizes, self.cells)
+            if (total_of(public) or 0) > most_rows(len(axes)):
+                raise InvalidParameter(
+                    parameter="public_margins", value=total_of(public), must=f"count at most {most_rows(len(axes)):,}",
+                    hint="rows that hold public margins are as many as these count",
+                )  # fmt: skip
             if self.draw is not None and self.draw != total_of(public):
                 raise InvalidParameter(
                     parameter="draw", value=self.draw, must=f"be {total_of(public)}, the total of the public margins",
@@ -323,8 +334,13 @@ def _pattern(given: Any) -> Pattern:
     out = []
     for name, values in sorted(given.items()):
         listed = tuple(values) if isinstance(values, list | tuple | set | frozenset | range) else (values,)
-        out.append((str(name), listed))
+        # In one order, so that a set is one question whatever order it is read in.
+        out.append((str(name), tuple(sorted(dict.fromkeys(map(_hashable, listed)), key=repr))))
     return tuple(out)
+
+
+def _hashable(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _zeros(patterns: Sequence[Pattern], axes: Sequence[Axis], sizes: Sequence[int]) -> dict[Margin, Any]:

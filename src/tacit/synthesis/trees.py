@@ -128,3 +128,50 @@ def junction_tree(margins: Iterable[Margin], sizes: Sequence[int], *, root: Marg
 def fits(margins: Iterable[Margin], sizes: Sequence[int], limit: int) -> bool:
     """Has the junction tree of these margins at most so many cells?"""
     return cliques_of(margins, sizes, limit=limit) is not None
+
+
+def fitting(
+    candidates: Sequence[Margin], margins: Iterable[Margin], sizes: Sequence[int], limit: int
+) -> list[bool]:
+    """For each candidate: has the junction tree of these margins with this one more at most so many cells?
+
+    As `fits` says of each. Columns that no margin joins are eliminated apart, so that only the connected parts that a
+    candidate touches are triangulated again.
+    """
+    part = list(range(len(sizes)))
+
+    def find(i: int) -> int:
+        while part[i] != i:
+            part[i] = part[part[i]]
+            i = part[i]
+        return i
+
+    listed = [*margins]
+    for margin in listed:
+        for i in margin[1:]:
+            part[find(i)] = find(margin[0])
+    inside: dict[int, list[int]] = {}
+    for i in range(len(sizes)):
+        inside.setdefault(find(i), []).append(i)
+    joined: dict[int, list[Margin]] = {}
+    for margin in listed:
+        if margin:
+            joined.setdefault(find(margin[0]), []).append(margin)
+
+    def cells(parts: Iterable[int], more: Sequence[Margin]) -> int:
+        columns = sorted(i for p in parts for i in inside[p])
+        place = {i: k for k, i in enumerate(columns)}
+        local = [tuple(place[i] for i in m) for m in (*(m for p in parts for m in joined.get(p, ())), *more)]
+        widths = [sizes[i] for i in columns]
+        cliques = cliques_of(local, widths)
+        assert cliques is not None
+        return sum(cells_of(c, widths) for c in cliques)
+
+    alone = {p: cells([p], ()) for p in inside}
+    total = sum(alone.values())
+    out = []
+    for c in candidates:
+        touched = {find(i) for i in c}
+        rest = total - sum(alone[p] for p in touched)
+        out.append(rest <= limit and rest + cells(touched, [c]) <= limit)
+    return out
