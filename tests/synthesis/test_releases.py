@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -278,3 +280,60 @@ def test_a_folder_of_synthetic_rows_verifies_and_a_changed_row_does_not(
     assert "Do not use the synthetic rows" in page
     assert "rows a cell" in page
     assert 'href="rows/people.csv"' in page
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder of synthetic rows with a public margin, a weight column and fewer rows than the table."""
+    from tacit.cli import main
+
+    place = tmp_path_factory.mktemp("forged")
+    FRAME.to_csv(place / "people.csv", index=False)
+    columns = "\n".join(
+        f'[schema.{n}]\nkind = "integer"\nlow = 0\nhigh = {s - 1}\n'
+        for n, s in zip(NAMES, SIZES, strict=True)
+    )
+    (place / "plan.toml").write_text(
+        '[data]\npath = "people.csv"\n[protect]\nunit = "rows"\n[budget]\nepsilon = 1.0\ndelta = 1e-6\n'
+        f'{columns}\n[[release]]\nname = "people"\nkind = "synthetic_table"\nrounds = 3\ndraw = 300\n'
+        f'weight_column = "w"\ncolumns = {json.dumps(NAMES)}\n'
+    )
+    import os
+
+    before = Path.cwd()
+    os.chdir(place)
+    try:
+        assert main(["synthesise", "plan.toml", "--out", "out", "--json"]) == 0
+    finally:
+        os.chdir(before)
+    return place / "out"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda s: s.update(rows=301),
+        lambda s: s.update(stand_for=0),
+        lambda s: s.update(stand_for="600"),
+        lambda s: s["columns"].pop(),
+        lambda s: s["measured"][0].update(noise_std=1.0),
+        lambda s: s["measured"][-1].update(noise_std=1.0),
+        lambda s: s["measured"][-1].update(cells=3),
+        lambda s: s["measured"][-1].update(margin=["c9"]),
+        lambda s: s["measured"].pop(),
+        lambda s: s["not_for"].pop(),
+        lambda s: s.update(public=["c0"]),
+        lambda s: s.update(privacy="perfect"),
+        lambda s: s["filled_by_noise"].update({"c0": 0.2}),
+        lambda s: s.pop("sha256"),
+    ],
+)  # fmt: skip
+def test_forged_words_about_synthetic_rows_are_seen_without_a_ledger(folder, tmp_path, change) -> None:
+    """Every digest is made again; what follows from plan, schedule and rows is compared."""
+    from support.forged import false, forge
+
+    place = tmp_path / "out"
+    shutil.copytree(folder, place)
+    assert false(place) == []
+    forge(place, "people", lambda said: change(said["synthetic"]))
+    assert any("synthetic rows" in f or "cannot be read" in f for f in false(place))

@@ -6,6 +6,8 @@ one fixed sentence after the charge, and keeps no count.
 
 from __future__ import annotations
 
+import csv
+import io
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -32,6 +34,8 @@ from tacit.sources.query import Cells
 from tacit.statistics.base import Question
 from tacit.synthesis.answers import NOT_FOR, Synthetic
 from tacit.synthesis.choices import Choices
+from tacit.synthesis.drawing import most_rows
+from tacit.synthesis.public import total_of
 from tacit.synthesis.rounds import Outcome, synthesise_margins
 from tacit.synthesis.schedule import Schedule, calibrated, epsilon_of
 from tacit.synthesis.statistic import ERRORS, MODEL_CELLS, ROUNDS, SyntheticTable, moves, synthetic_table
@@ -294,6 +298,57 @@ def synthetic_record(synthetic: Synthetic) -> dict[str, Any]:
         "filled_by_noise": {m: round(s, 4) for m, s in synthetic.filled_by_noise.items() if s > NOISE_FILLED},
         "not_for": list(NOT_FOR),
     }
+
+
+def faults_of_record(
+    assignment: SynthesisAssignment, question: Question, said: Mapping[str, Any], text: str
+) -> list[str]:
+    """Which words of a certificate about synthetic rows contradict its plan, its schedule or the file of the rows.
+
+    The rows themselves, what was chosen and which cells noise filled follow from the ledger alone.
+    """
+    details, schedule = question.details, assignment.schedule
+    statistic: Any = question.statistic
+    names = [a.column for a in details["axes"]]
+    label = lambda m: " x ".join(names[i] for i in m)  # noqa: E731
+    columns = [*names, *([statistic.weight_column] if statistic.weight_column else [])]
+    public = [label(m) for m in details["public"]]
+    known = {"rows", "stand_for", "columns", "sha256", "measured", "filled_by_noise", "not_for"}
+    total, rows, measured = said["stand_for"], said["rows"], said["measured"]
+    lines = list(csv.reader(io.StringIO(text))) if any("\n" in str(v) for v in _words(question)) else None
+    count = len(lines) - 1 if lines is not None else text.count("\n") - 1
+    drawn = statistic.draw or min(total, most_rows(len(names)))
+    ones = (
+        [((i,), float(schedule.ones.noise_std)) for i in details["ones"]] if schedule.ones is not None else []
+    )
+    allowed = {tuple(names[i] for i in m): m for m in details["candidates"]}
+    chosen = [allowed.get(tuple(one["margin"])) for one in measured[len(ones) :]]
+    expected = [*ones, *((m, float(schedule.measuring.noise_std)) for m in chosen if m is not None)]
+    wanted = [
+        {"margin": [names[i] for i in m], "cells": cells_of(m, details["sizes"]), "noise_std": std}
+        for m, std in expected
+    ]
+    filled = said["filled_by_noise"]
+    holds = {
+        "words": set(said) == known | ({"public"} if public else set()),
+        "columns": said["columns"] == columns and next(csv.reader(io.StringIO(text))) == columns,
+        "rows": rows == count == drawn,
+        "stand_for": type(total) is int and total >= 1 and total == (total_of(details["public"]) or total),
+        "measured": measured == wanted and len(chosen) == schedule.rounds,
+        "not_for": said["not_for"] == list(NOT_FOR),
+        "public": said.get("public", []) == public,
+        "filled_by_noise": all(
+            n in {" x ".join(one["margin"]) for one in measured[len(ones) :]} and NOISE_FILLED <= v <= 1
+            for n, v in filled.items()
+        ),
+    }
+    return [word for word, right in holds.items() if not right]
+
+
+def _words(question: Question) -> list[Any]:
+    """Declared keys and names, which may have line breaks in a file."""
+    axes = question.details["axes"]
+    return [v for a in axes for v in (a.column, *a.labels)]
 
 
 # --- the price ---------------------------------------------------------------------------------------------

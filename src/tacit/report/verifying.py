@@ -40,6 +40,7 @@ from tacit.curator.plan_files import PlanFile, read_plan
 from tacit.curator.planning import Planned
 from tacit.curator.random_counts import OnRandomData
 from tacit.curator.request import file_stem
+from tacit.curator.synthesised import SynthesisAssignment, faults_of_record
 from tacit.curator.verifying import CheckResult, plan_of_certificates, read_certificate, read_json
 from tacit.errors import InvalidParameter, TacitError
 from tacit.exact.arrays import AnyArray
@@ -124,6 +125,7 @@ def _findings(place: Path, ledger: str | None, key: PublicKey | None) -> Iterato
         yield _fit(one)
         yield from _function(one, certificates[name])
         yield from _on_random_data(one, certificates[name])
+        yield from _synthetic(one, certificates[name])
         releases.append(one)
     if written is None:
         yield from _first_form(place, listed["files"], file, plan, releases)
@@ -438,6 +440,24 @@ def _function(release: Release, said: Mapping[str, Any]) -> Iterator[CheckResult
     except Exception:  # whatever a changed certificate makes a reader raise
         same = False
     yield CheckResult(what=what, holds=same, why="" if same else "another function")
+
+
+def _synthetic(release: Release, said: Mapping[str, Any]) -> Iterator[CheckResult]:
+    """Does what a certificate says of synthetic rows follow from its plan, its schedule and their file?"""
+    assignment = release.planned.assignment
+    rows = isinstance(assignment, SynthesisAssignment)
+    if not rows and "synthetic" not in said:
+        return
+    what = f"certificates/{file_stem(release.name)}.json says of the synthetic rows what they are"
+    try:
+        wrong = (
+            faults_of_record(assignment, release.planned.question, said["synthetic"], release.rows_csv or "")
+            if isinstance(assignment, SynthesisAssignment)
+            else ["synthetic"]
+        )
+    except Exception:  # whatever a changed certificate makes a reader raise
+        wrong = ["synthetic"]
+    yield CheckResult(what=what, holds=not wrong, why=f"other {', '.join(wrong)}" if wrong else "")
 
 
 def _on_random_data(release: Release, said: Mapping[str, Any]) -> Iterator[CheckResult]:
