@@ -310,9 +310,8 @@ def faults_of_record(
     details, schedule = question.details, assignment.schedule
     statistic: Any = question.statistic
     names = [a.column for a in details["axes"]]
-    label = lambda m: " x ".join(names[i] for i in m)  # noqa: E731
     columns = [*names, *([statistic.weight_column] if statistic.weight_column else [])]
-    public = [label(m) for m in details["public"]]
+    public = [" x ".join(names[i] for i in m) for m in details["public"]]
     known = {"rows", "stand_for", "columns", "sha256", "measured", "filled_by_noise", "not_for"}
     total, rows, measured = said["stand_for"], said["rows"], said["measured"]
     lines = list(csv.reader(io.StringIO(text))) if any("\n" in str(v) for v in _words(question)) else None
