@@ -291,3 +291,20 @@ def test_standardised_death_rates(desk: Desk) -> None:
     assert desk("tacit release cohort.toml --out deaths")[0] == 0
     for row in values("deaths/values/rate-by-sex.csv"):
         assert float(row["value"]) == pytest.approx(40, abs=6)
+
+
+def test_how_unequal_incomes_are(desk: Desk) -> None:
+    random = np.random.default_rng(5)
+    n = 6000
+    table = pd.DataFrame(
+        {"income": random.lognormal(10.4, 0.9, n), "region": random.choice(["north", "south"], n)}
+    )
+    table.to_csv("incomes.csv", index=False)
+    desk.task("How unequal incomes are", "incomes.toml")
+    assert desk("tacit release incomes.toml --out unequal")[0] == 0
+    found = [
+        row for row in values("unequal/values/inequality-income-by-region.csv") if row["measure"] == "gini"
+    ]
+    assert [row["region"] for row in found] == ["north", "south"]
+    for row in found:
+        assert float(row["low"]) < 0.47 < float(row["high"])

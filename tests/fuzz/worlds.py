@@ -290,6 +290,8 @@ def draw_weighted(
     about: Any = {"by": by, "where": where, "survey_weight": rng.choice(names)}
     if rng.random() < 0.4:
         about["design"] = {"psu": rng.choice(names)}
+    if rng.random() < 0.2:
+        return st.inequality(one, by=by, where=where, bins=rng.choice([3, 8]))
     if rng.random() < 0.3:
         return st.rate(one, rng.choice(names), by=by, where=where, per=rng.choice([1, 1000]))
     match rng.choice(["count", "mean", "proportion", "ratio", "total"]):

@@ -385,6 +385,7 @@ def question_words(statistic: Mapping[str, Any]) -> str:
         "mean": f"The mean of {statistic.get('column')}",
         "variance": f"The {'standard deviation' if statistic.get('root') else 'variance'} of {statistic.get('column')}",
         "proportion": f"The share of rows with {statistic.get('of')}",
+        "inequality": f"How unequal {statistic.get('column')} is: Gini coefficient, Lorenz curve, shares of the top",
         "rate": _rate_words(statistic),
         "ratio": f"The sum of {statistic.get('numerator')} over the sum of {statistic.get('denominator')}",
         "quantiles": f"The values of {statistic.get('column')} below which given shares of the rows lie",

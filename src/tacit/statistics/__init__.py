@@ -16,6 +16,7 @@ from tacit.statistics.counts import (
 )
 from tacit.statistics.families import NoisyTable, consistent_margins, fit_table, integer_margins, whole_table
 from tacit.statistics.hierarchy import Hierarchy, Tree, consistent_tree, hierarchy, whole_cells
+from tacit.statistics.inequality import Inequality, inequality
 from tacit.statistics.invariants import PublicTotals, public_totals, valid_counts
 from tacit.statistics.moments import (
     Mean,
@@ -54,6 +55,7 @@ __all__ = [
     "CountTable",
     "GlobalSensitivity",
     "Hierarchy",
+    "Inequality",
     "Margins",
     "Mean",
     "NoisyTable",
@@ -87,6 +89,7 @@ __all__ = [
     "fit_table",
     "hierarchy",
     "histogram",
+    "inequality",
     "integer_margins",
     "is_valid_histogram",
     "margins",

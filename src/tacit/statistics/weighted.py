@@ -213,7 +213,7 @@ class WeightedStatistic(Statistic):
         variables = self._variables(schema, weight, flat=flat)
         axes = (*frame.axes, *design)
         names = part_names(variables)
-        joint = simplex(simplex_total(variables), unit)
+        joint = simplex(simplex_total(variables), unit, axes)
         largest = Fraction(1) if weight is None else weight.highest * weight.spacing
         spacing = spacing_of(variables, largest)
         cell_count(axes)
