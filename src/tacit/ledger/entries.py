@@ -531,6 +531,7 @@ _FIELDS: dict[str, set[str]] = {
 }
 _MAY_HAVE: dict[str, set[str]] = {
     "reserve": {"told", "consent", "files", "choice", "earlier"},
+    "approve": {"signed"},
     "person": {"revokes"},
     "request": {"told", "files", "choice"},
     "share": {"by", "note"},

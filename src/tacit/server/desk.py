@@ -166,7 +166,7 @@ class Desk:
             "created": now(), "by": by.name, "twin": "",
         }  # fmt: skip
         place = place_of(row, self.settings.database)
-        made = self.pool.call("declare", place, by.name, seconds=30)
+        made = self.pool.call("declare", place, by.name, seconds=60)
         row["ledger"] = row["ledger"] or made["place"]
         self.store.add(TABLES, **row)
         self.store.add(VERSIONS, table=name, version=row["version"], time=now(), by=by.name)
