@@ -13,11 +13,12 @@ REPORT ?=
 CHANGED ?=
 WORDS  ?=
 
-.PHONY: help demo test lint check docs mutants fuzz bench simulate forms lock clean
+.PHONY: help browser demo test lint check docs mutants fuzz bench simulate forms lock clean
 
 help:
 	@echo "make demo     set up, then run the main job once and name what it wrote"
 	@echo "make test     set up, then run every test"
+	@echo "make browser  Debian's chromium for the tests of pages, where apt-get may install it"
 	@echo "make lint     ruff, mypy --strict"
 	@echo "make check    the same, and the contract tests"
 	@echo "make docs     the documents as a site, into site/"
@@ -50,6 +51,10 @@ demo: $(STAMP)
 
 test: $(STAMP) $(SPARK)
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+browser:
+	@command -v chromium >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
+	    DEBIAN_FRONTEND=noninteractive timeout 600 apt-get install -y -q --no-install-recommends chromium >/dev/null; }
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

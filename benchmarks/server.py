@@ -30,7 +30,7 @@ from tacit.server.desk import Desk, opened
 from tacit.server.store import JOBS, TABLES
 
 PORT = int(os.environ.get("PORT", "8611"))
-LIMITS = "[limits]\nrequests_per_minute = 100000000\ntick_seconds = 0.05\npreview_seconds = 60\n"
+LIMITS = "[limits]\nrequests_per_minute = 100000000\ntick_seconds = 0.05\npreview_seconds = 60\nprices_at_once = 100\n"
 
 
 def filled(folder: Path, *, budget: float, rows: str = ROWS) -> tuple[list[str], Desk]:

@@ -65,6 +65,23 @@ def test_a_ledger_may_demand_approvals(desk: Ledger) -> None:
     assert overview(desk)["charges"][0]["approved_by"] == ["ada"]
 
 
+def test_an_approval_says_who_keeps_its_key(desk: Ledger) -> None:
+    number, _ = desk.request(ask())
+    untouched(
+        desk,
+        lambda: desk.approve(number, by="ada", key=ADA, signed="here"),
+        UnknownName,
+        "place of a signature",
+    )
+    desk.approve(number, by="ada", key=ADA, signed="server")
+    desk.approve(number, by="eve", key=EVE)
+    with Ledger.open(desk.place) as again:
+        ticket = again.reserve(ask())
+        assert isinstance(ticket, Ticket)
+        assert ticket.signed == {"ada": "server"}
+        assert again.verify().ok
+
+
 def test_who_asks_does_not_approve(desk: Ledger) -> None:
     number, _ = desk.request(ask(analyst="eve"))
     untouched(

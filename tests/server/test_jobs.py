@@ -11,6 +11,7 @@ import pytest
 
 from support.ledgers import postgres_server, quick_folder
 from support.servers import people_of, settings_for, table_of
+from tacit.errors import NotAllowed
 from tacit.ledger import Ledger
 from tacit.server import jobs, work
 from tacit.server.desk import Desk, opened
@@ -269,3 +270,45 @@ def test_two_servers_on_one_postgresql_never_exceed_a_share_or_the_total() -> No
             done = [r for r in rows if r["state"] == "done"]
             assert len(done) == len(ledger.charges())
             assert {r["charge"] for r in done} == {c.sequence for c in ledger.charges()}
+
+
+def test_a_full_disk_after_the_commit_loses_no_answer(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = submitted(desk)
+    worker = worker_of(desk)
+    taken = jobs.claim(desk.store, worker.name)
+    assert taken is not None
+
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(28, "No space left on device: secret words")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("tacit.report.folder.write_release", full)
+        worker.run(taken)
+    assert state_of(desk, job) == "done"
+    assert charges(desk) == ["committed"]
+    row = desk.store.one(JOBS, id=job)
+    assert row is not None
+    assert desk.answer(row)["releases"][0]["columns"]["value"]
+    assert charges(desk) == ["committed"]
+
+
+def test_a_replay_never_charges(desk: Desk) -> None:
+    table = desk.store.one(TABLES, name="people")
+    assert table is not None
+    with pytest.raises(NotAllowed, match="no answer"):
+        work.replay(desk.place(table), COUNT, "andy", str(desk.settings.releases / "x"), "a key")
+    assert charges(desk) == []
+
+
+def test_a_link_that_leads_out_since_is_not_read(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work, "_folders", [f.resolve() for f in desk.folders])
+    job = submitted(desk)
+    place = desk.settings.roots["tables"] / "people.csv"
+    place.rename(desk.settings.folder / "elsewhere.csv")
+    place.symlink_to(desk.settings.folder / "elsewhere.csv")
+    worker = worker_of(desk)
+    taken = jobs.claim(desk.store, worker.name)
+    assert taken is not None
+    worker.run(taken)
+    assert state_of(desk, job) == "failed"
+    assert charges(desk) == []

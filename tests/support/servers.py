@@ -124,7 +124,13 @@ def form_of(page: str) -> str:
 def settings_for(folder: Path, **changes: Any) -> Settings:
     """Settings for a folder, with short ticks."""
     made = prepared(folder, port=0)
-    limits = replace(made.limits, tick_seconds=0.05, requests_per_minute=1_000_000, preview_seconds=30.0)
+    limits = replace(
+        made.limits,
+        tick_seconds=0.05,
+        requests_per_minute=1_000_000,
+        prices_at_once=100,
+        preview_seconds=30.0,
+    )
     return replace(made, limits=limits, **changes)
 
 

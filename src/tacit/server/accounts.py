@@ -47,7 +47,7 @@ FREE_FAILURES, LONGEST_WAIT = 5, 300
 _NAME = re.compile(r"[a-z][a-z0-9.-]{1,39}")
 RESERVED = ("curator", "custodian", "public", "server", "everybody", "nobody")
 UNKNOWN = "the name or the password is wrong"
-SLOW, CROWDED = "too many attempts failed", "too many people sign in at this moment"
+SLOW, CROWDED = "too many attempts failed", "too much is asked at this moment"
 """Reasons that go away by waiting."""
 
 
@@ -205,7 +205,8 @@ class Directory:
         right = self._matches(str(found["password"]) if found is not None and usable else "", password[:MOST])
         if found is None or not right:
             self._failed(keys)
-            self._store.audit(name[:40], "sign-in refused", "", address)
+            # An unknown name may be a password that was typed into the wrong field.
+            self._store.audit(name if found is not None else "unknown name", "sign-in refused", "", address)
             raise NotAllowed(who="you", what="sign in", reason=UNKNOWN)
         self._store.drop(THROTTLE, THROTTLE.c.name == keys[0])
         self._store.audit(name, "signed in", "", address)
@@ -224,6 +225,7 @@ class Directory:
 
     def _failed(self, keys: tuple[str, ...]) -> None:
         with self._store.transaction() as connection:
+            connection.execute(sa.delete(THROTTLE).where(THROTTLE.c.until < now() - 3600))
             for key, free in zip(keys, (FREE_FAILURES, 10 * FREE_FAILURES), strict=True):
                 row = connection.execute(sa.select(THROTTLE).where(THROTTLE.c.name == key)).first()
                 failures = 1 if row is None or row.until < now() - 3600 else int(row.failures) + 1

@@ -119,7 +119,7 @@ def _form(call: WebCall) -> str:
     if (
         not isinstance(given, str)
         or not 8 <= len(given) <= 40
-        or not given.replace("-", "").replace("_", "").isalnum()
+        or not (given.isascii() and given.replace("-", "").replace("_", "").isalnum())
     ):
         raise InvalidParameter(parameter="key", value="a text", must="have 8 to 40 letters, digits, - and _")
     return given

@@ -23,7 +23,7 @@ from starlette.requests import Request
 from tacit.errors import InvalidParameter, LedgerError, NotAllowed, TacitError, UnknownName
 from tacit.ledger import Ledger, overview
 from tacit.server import jobs
-from tacit.server.accounts import Directory, Member
+from tacit.server.accounts import CROWDED, Directory, Member
 from tacit.server.pool import Pool, child_environment
 from tacit.server.settings import LOOPBACK, Settings
 from tacit.server.store import AUDIT, JOBS, PUBLISHED, TABLES, VERSIONS, Row, ServerStore, new_secret, now
@@ -58,6 +58,7 @@ class Desk:
         self.workers = Workers(self)
         self._ledgers: dict[str, Ledger] = {}
         self._lock = threading.Lock()
+        self._pricing: dict[str, int] = {}
 
     @property
     def folders(self) -> list[Path]:
@@ -291,13 +292,20 @@ class Desk:
 
     # --- prices --------------------------------------------------------------------------------------
     def quote(self, table: Row, asked: Any, person: str, version: str | None = None) -> dict[str, Any]:
-        """The price of what is asked."""
-        return dict(
-            self.pool.call(
-                "quote", self.place(table, version), asked, person, self.limits,
-                seconds=self.settings.limits.preview_seconds,
-            )
-        )  # fmt: skip
+        """The price of what is asked; a few at once for one person, so that nobody keeps the others waiting."""
+        with self._lock:
+            self._pricing[person] = self._pricing.get(person, 0) + 1
+            crowded = self._pricing[person] > self.settings.limits.prices_at_once
+        try:
+            if crowded:
+                raise NotAllowed(
+                    who=person, what="ask for another price now", reason=CROWDED, hint="wait for the others"
+                )
+            given = self.place(table, version), asked, person, self.limits
+            return dict(self.pool.call("quote", *given, seconds=self.settings.limits.preview_seconds))
+        finally:
+            with self._lock:
+                self._pricing[person] -= 1
 
     # --- jobs and releases ---------------------------------------------------------------------------
     def job(self, number: str, person: Member) -> Row:

@@ -167,9 +167,8 @@ class Pool:
 def main(lines: IO[bytes], answers: IO[bytes]) -> None:
     """One question a line until the other side goes away."""
     from tacit.server import work
-    from tacit.sources.opening.frames import confine
 
-    confine([Path(f) for f in json.loads(lines.readline())["folders"]])
+    work.confine_to([Path(f) for f in json.loads(lines.readline())["folders"]])
     calls: dict[str, Callable[..., Any]] = {**work.CALLS, "ready": lambda: True}
     for line in iter(lines.readline, b""):
         asked = json.loads(line)

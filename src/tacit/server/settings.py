@@ -24,6 +24,7 @@ LIMITS = (
     "expression",
     "idle_minutes",
     "preview_seconds",
+    "prices_at_once",
     "questions",
     "requests_per_minute",
     "session_hours",
@@ -47,6 +48,8 @@ class Limits:
     """Questions in one basket."""
     preview_seconds: float = 5.0
     """Seconds after which a price is given up."""
+    prices_at_once: int = 4
+    """Prices that are computed at once for one person."""
     requests_per_minute: int = 1_200
     """Requests of one person, or of one address without an account."""
     session_hours: float = 12.0

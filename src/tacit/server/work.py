@@ -7,6 +7,7 @@ the text of a plan, which is read like any plan file; who asks is written into i
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 import math
@@ -20,7 +21,7 @@ from tacit.curator.curator import Curator
 from tacit.curator.custodian import toml_key, toml_value
 from tacit.curator.plan_files import PlanFile, described, read_plan_text
 from tacit.curator.text import _plan_rows, priced, told_of
-from tacit.errors import InvalidParameter, NotAllowed, TacitError, TooManyCells, visible
+from tacit.errors import BadData, InvalidParameter, NotAllowed, TacitError, TooManyCells, visible
 from tacit.guarantees import Guarantee
 
 NEVER = "given"
@@ -108,8 +109,35 @@ def checked(asked: Any, limits: Values) -> dict[str, Any]:
     return {"releases": [dict(r) for r in releases], "spend": spend, "title": asked.get("title", "")}
 
 
+_folders: list[Path] = []
+
+
+def confine_to(folders: list[Path]) -> None:
+    """From now on this process reads tables below these folders alone."""
+    from tacit.sources.opening.frames import confine
+
+    _folders[:] = [folder.resolve() for folder in folders]
+    confine(folders)
+
+
+def _inside(place: Values) -> None:
+    """Refuse a file that is a link out of its folder by now; it was none when the table was declared."""
+    said = json.loads(place["declaration"])["data"]["path"]
+    for name in said if isinstance(said, list) else [said]:
+        path = Path(place["beside"]) / name
+        while glob.has_magic(str(path)):
+            path = path.parent
+        if _folders and not any(path.resolve().is_relative_to(folder) for folder in _folders):
+            raise BadData(
+                source=path.name,
+                problem="lies outside of the folders of this server",
+                hint="ask who runs the server",
+            )
+
+
 def file_of(place: Values, asked: Values, analyst: str) -> PlanFile:
     """The plan file of what is asked, as it would lie beside the data."""
+    _inside(place)
     text = plan_text(place, asked, analyst)
     return read_plan_text(text, Path(place["beside"]) / f"{place['name']}.toml", releases="releases" in asked)
 
@@ -194,7 +222,7 @@ def release(
 ) -> dict[str, Any]:  # fmt: skip
     """Charge, read, add noise, and write the files of the release; `before` may refuse at the last moment."""
     if rehearsal:
-        place = twin_of(place, out.parent / f"{out.name}-twin")
+        place = twin_of(place, out.parent.parent / "rehearsals" / out.name)
     file = file_of(place, asked, analyst)
     plan = file.plan()
     with curator_of(place, file) as curator:

@@ -129,7 +129,7 @@ class Worker:
                 recorded = curator.fit(plan, key=job["key"]).recorded
             if recorded:
                 return "done", work.replay(place, asked, job["person"], str(out), job["key"])
-            if number := self._charged(job):
+            if number := self._charged(job)[0]:
                 return "lost", {"message": jobs.LOST, "charge": number}
             if job["attempts"] > jobs.ATTEMPTS:
                 return "failed", {"message": "it was interrupted several times; nothing was charged"}
@@ -143,15 +143,15 @@ class Worker:
         )
         return "done", {"charge": told["charge"], "replayed": int(told["replayed"])}
 
-    def _charged(self, job: Row) -> int:
-        """The newest charge for this question of this person since the job was made, answered or not; 0 for none."""
+    def _charged(self, job: Row) -> tuple[int, str]:
+        """The newest charge for this question of this person since the job was made, and what became of it."""
         import datetime
 
         from tacit.ledger import Ledger
 
         table = self.store.one(TABLES, name=job["table"])
         if table is None or job["rehearsal"]:
-            return 0
+            return 0, ""
         try:
             with Ledger.open(ledger_of(table, self.database)) as ledger:
                 since = datetime.datetime.fromtimestamp(job["created"] - 120, datetime.UTC).isoformat()
@@ -161,13 +161,18 @@ class Worker:
                     for c in ledger.charges(job["person"])
                     if c.key == job["key"] and c.time >= since and c.sequence not in known
                 ]
-                return max(found, default=0)
+                return (max(found), ledger.state(max(found))) if found else (0, "")
         except TacitError:
-            return 0
+            return 0, ""
 
     def _after(self, job: Row, free: str, charged: str, message: str) -> tuple[str, dict[str, Any]]:
-        """How a job ended that brought no answer: by whether the ledger has a charge for it."""
-        number = self._charged(job)
+        """How a job ended that was interrupted: by whether the ledger has a charge for it, and an answer.
+
+        An answer on record is never lost: a full disk or a wish to stop came too late, and the files are made again.
+        """
+        number, state = self._charged(job)
+        if state == "committed":
+            return "done", {"charge": number}
         return (charged, {"message": message, "charge": number}) if number else (free, {"message": message})
 
 
@@ -185,10 +190,10 @@ def ledger_of(table: Row, database: str) -> str:
 
 def main() -> None:
     """Settings from the first line, then jobs until the input ends."""
-    from tacit.sources.opening.frames import confine
+    from tacit.server import work
 
     said = json.loads(sys.stdin.buffer.readline())
-    confine([Path(f) for f in said["folders"]])
+    work.confine_to([Path(f) for f in said["folders"]])
     store = ServerStore(Path(said["folder"]), said["database"])
     worker = Worker(store, Path(said["releases"]), said["database"])
 

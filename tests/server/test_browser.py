@@ -1,0 +1,168 @@
+"""Real browsers: few clicks, a phone, the keyboard alone, and axe on every page."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from support.servers import PASSWORD, Served
+
+CHROMIUM = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), "")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    api = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
+    if not CHROMIUM:
+        pytest.skip("needs chromium: make browser")
+    with api.sync_playwright() as play:
+        found = play.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox"] if os.geteuid() == 0 else []
+        )
+        yield found
+        found.close()
+
+
+def signed_in(browser: Any, server: Served, name: str, **options: Any) -> Any:
+    page = browser.new_context(base_url=server.url, **options).new_page()
+    page.set_default_timeout(60_000)
+    page.goto("/sign-in")
+    page.fill("#f-name", name)
+    page.fill("#f-password", PASSWORD)
+    page.click("button.main")
+    page.wait_for_url("**/tables")
+    return page
+
+
+@pytest.mark.parametrize("width", [1200, 390])
+def test_five_clicks_to_a_first_table_with_intervals(browser: Any, desk_server: Served, width: int) -> None:
+    page = signed_in(browser, desk_server, "andy", viewport={"width": width, "height": 844})
+    clicks = 1  # the button of the sign-in
+    for what in ("text=Ask Table people", "input[name=pay][value='1']", "button[value=release]"):
+        page.click(what)
+        clicks += 1
+    page.wait_for_url("**/releases/*")
+    assert clicks <= 5
+    assert page.locator("#values th:has-text('low')").count() == 1
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.context.close()
+
+
+def test_by_keyboard_alone(browser: Any, desk_server: Served) -> None:
+    page = browser.new_context(base_url=desk_server.url).new_page()
+    page.set_default_timeout(60_000)
+    page.goto("/sign-in")
+
+    def to(what: str) -> None:
+        for _ in range(80):
+            if page.evaluate("w => document.activeElement && document.activeElement.matches(w)", what):
+                return
+            page.keyboard.press("Tab")
+        raise AssertionError(f"{what} is not reached by Tab")
+
+    to("#f-name")
+    page.keyboard.type("andy")
+    to("#f-password")
+    page.keyboard.type(PASSWORD)
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/tables")
+    to("a[href='/tables/people/ask']")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/ask")
+    to("input[name=by][value=region]")
+    page.keyboard.press("Space")
+    to("input[name=pay]")
+    page.keyboard.press("Space")
+    # The live price, while one types.
+    page.wait_for_selector("#price .big")
+    to("button[value=release]")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/releases/*")
+    assert "north" in page.inner_text("#values")
+    page.context.close()
+
+
+def test_without_a_script(browser: Any, desk_server: Served) -> None:
+    page = signed_in(browser, desk_server, "andy", java_script_enabled=False)
+    page.goto("/tables/people/ask")
+    page.select_option("#kind", "mean")
+    page.select_option("#column", "age")
+    page.check("input[name=pay][value='1']")
+    page.click("button[value=price]")
+    assert "epsilon = 0.04" in page.inner_text("#price")
+    page.click("button[value=release]")
+    for _ in range(200):
+        page.goto(page.url)
+        if "/releases/" in page.url:
+            break
+        page.wait_for_timeout(200)
+    assert "mean-age" in page.inner_text("#values")
+    page.context.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(browser: Any, desk_server: Served, scheme: str) -> None:
+    axe = pytest.importorskip(
+        "axe_playwright_python.sync_playwright", reason="needs axe-playwright-python"
+    ).Axe()
+    (desk_server.settings.roots["tables"] / "fresh.csv").write_text("who,age\na,1\n")
+    serious = []
+    visits = {
+        "clara": [
+            "/tables", "/tables/people", "/tables/people/ask", "/new-table",
+            "/new-table/declare?source=tables/fresh.csv",
+            "/people", "/releases", "/requests", "/ledger/people", "/audit", "/account", "/public", "/nothing-here",
+        ],
+        "olga": ["/account"],
+    }  # fmt: skip
+    for name, paths in visits.items():
+        page = signed_in(browser, desk_server, name, color_scheme=scheme, bypass_csp=True)
+        done = [
+            j
+            for j in desk_server.desk.jobs(desk_server.desk.accounts.person("clara"))
+            if j["state"] == "done"
+        ]  # type: ignore[arg-type]
+        for path in [*paths, *(f"/releases/{j['id']}" for j in done[:1] if name == "clara")]:
+            page.goto(path)
+            if path.endswith("/ask"):
+                page.check("input[name=pay][value='5']")
+                page.wait_for_selector("#price .big")
+            found = axe.run(page).response["violations"]
+            serious += [(path, v["id"], v["help"]) for v in found if v["impact"] in ("serious", "critical")]
+        page.context.close()
+    page = browser.new_context(base_url=desk_server.url, color_scheme=scheme, bypass_csp=True).new_page()
+    page.goto("/sign-in")
+    serious += [
+        v["id"] for v in axe.run(page).response["violations"] if v["impact"] in ("serious", "critical")
+    ]
+    page.context.close()
+    assert not serious
+
+
+def test_a_stream_ends_with_its_session(browser: Any, desk_server: Served) -> None:
+    import httpx
+
+    from tacit.server import jobs
+    from tacit.server.store import JOBS
+
+    client = desk_server.client("andy")
+    quote = {"title": "x", "asked": {}, "digest": "d", "key": "k", "price": "p"}
+    job = jobs.submit(desk_server.desk.store, quote, table="people", version="2026", person="andy", request=1)
+    desk_server.desk.store.change(JOBS, [JOBS.c.id == job], state="running", lease=9e12, fence=1)
+    desk_server.desk.store.change(JOBS, [JOBS.c.id == job], lease=__import__("time").time() + 60)
+    lines = []
+    with httpx.stream(
+        "GET", f"{desk_server.url}/jobs/{job}/events", cookies=dict(client.cookies), timeout=30
+    ) as stream:
+        for line in stream.iter_lines():
+            lines.append(line)
+            if len(lines) == 3:
+                desk_server.desk.accounts.end_sessions("andy")
+    desk_server.desk.store.change(JOBS, [JOBS.c.id == job], state="failed")
+    assert '"state": "running"' in lines[0]
+    assert '"state": ""' in lines[-2]
