@@ -145,7 +145,15 @@ def _perturbed_rows() -> Any:
     rng = np.random.default_rng(1)
     table, codes = rng.integers(-8, 8, size=(11, 3)).astype(float), rng.integers(0, 3, size=(11, 2))
     made = (DenseDesign(table=table, radius=20.0), BinnedDesign(codes=codes, bins=3, height=0.5, radius=1.0))
-    return [f(np.arange(11.0)).tolist() for m in made for f in (m.pull, m.gram)]
+    # Squares, whose roots single precision holds exactly.
+    return [f(np.arange(11.0) ** 2).tolist() for m in made for f in (m.pull, m.gram)]
+
+
+def _scaled_rows() -> Any:
+    from tacit.functions.models.features import PublicBall
+
+    rows = np.random.default_rng(5).normal(size=(11, 3)) * np.geomspace(1e-3, 1e300, 11)[:, None]
+    return PublicBall(radius=2.0, center=0.5).scaled(rows).tolist()
 
 
 def _gram() -> Any:
@@ -399,6 +407,7 @@ CROSSED: dict[tuple[str, str], tuple[int, Callable[[], Any]]] = {
     ("functions/densities/plan.py", "BLOCK"): (1, _choice),
     ("functions/densities/released.py", "READ_BLOCK"): (1, _density(lambda r: r(np.linspace(0, 1, 9)))),
     ("functions/fourier/plan.py", "BLOCK"): (1, _grid_sums),
+    ("functions/models/features.py", "BLOCK"): (4, _scaled_rows),
     ("functions/models/objective.py", "BLOCK"): (4, _perturbed_rows),
     ("functions/models/solvers.py", "BLOCK"): (4, _problem),
     ("functions/models/solvers.py", "ROWS_AT_ONCE"): (4, _gram),

@@ -357,7 +357,8 @@ def test_bins_are_dense_rows_of_zeros_and_heights() -> None:
     assert binned.model(w) == pytest.approx(dense.model(w))
     for name in ("pull", "exact_pull"):
         assert getattr(binned, name)(c) == pytest.approx(getattr(dense, name)(c))
-    assert binned.gram(np.abs(c)) == pytest.approx(dense.gram(np.abs(c)))
+    # The dense one is in single precision, which is enough for the solver's steps.
+    assert binned.gram(np.abs(c)) == pytest.approx(dense.gram(np.abs(c)), rel=1e-5, abs=1e-6)
 
 
 def test_refusals() -> None:

@@ -289,7 +289,9 @@ class PrivateLogisticRegression(ChancesMixin, PrivateClassifier):
         mechanism, features = self.perturbation(**shape).mechanism, self._features(X.shape[1])
         parts = PerturbedParts(model=mechanism, heads=len(targets), histogram=None, calibration=None)
         finite = np.asarray(np.isfinite(X).all(axis=1))
-        phi = features.of(np.where(finite[:, None], X, 0.0))
+        inside = np.array(X)
+        inside[~finite] = 0.0
+        phi = features.of(inside)
         found, publishable = [], True
         for target in targets:
             used = finite & np.isfinite(target)

@@ -48,6 +48,10 @@ def _spread(parameter: str, value: tuple[float, ...] | float, features: int) -> 
     return np.broadcast_to(np.asarray(value, dtype=np.float64), (features,))
 
 
+BLOCK = 512
+"""Rows that are scaled together."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Domain(ABC):
     """A bounded set that everybody knows; rows outside of it are moved to its edge, whoever they belong to."""
@@ -86,17 +90,21 @@ class PublicBall(Domain):
     def _unit(self, rows: Floats) -> Floats:
         """(row - center) / radius, cut to length 1; the largest coordinate is taken out first, so nothing overflows."""
         centre = _spread("center", self.center, rows.shape[1])
-        # Halves cannot overflow where their difference would.
-        moved = rows / 2 - centre / 2
-        largest = np.abs(moved).max(axis=1, initial=0.0)
-        largest[largest == 0] = 1.0
-        direction = moved / largest[:, None]
-        length = np.sqrt((direction**2).sum(axis=1))
-        with np.errstate(over="ignore"):
-            longest = 2 * largest * (length / self.radius)
-        factor = np.where(longest > 1.0, 1 / np.maximum(length, 1e-300), largest * (2 / self.radius))
-        # Where the row is far outside, largest / radius may be infinite: that branch is not taken.
-        return np.asarray(direction * factor[:, None])
+        out = np.empty(rows.shape)
+        for i in range(0, len(rows), BLOCK):
+            # Halves cannot overflow where their difference would. Each pass stays within the processor's cache.
+            moved = rows[i : i + BLOCK] / 2
+            moved -= centre / 2
+            largest = np.maximum(moved.max(axis=1, initial=0.0), -moved.min(axis=1, initial=0.0))
+            largest[largest == 0] = 1.0
+            moved /= largest[:, None]
+            length = np.sqrt(np.einsum("ij,ij->i", moved, moved))
+            with np.errstate(over="ignore"):
+                longest = 2 * largest * (length / self.radius)
+                # Where the row is far outside, largest / radius may be infinite: that branch is not taken.
+                factor = np.where(longest > 1.0, 1 / np.maximum(length, 1e-300), largest * (2 / self.radius))
+            np.multiply(moved, factor[:, None], out=out[i : i + BLOCK])
+        return out
 
     def inside(self, rows: Floats) -> Floats:
         return np.asarray(_spread("center", self.center, rows.shape[1]) + self.radius * self._unit(rows))

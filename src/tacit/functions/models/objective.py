@@ -91,10 +91,14 @@ class DenseDesign(ModelRows):
         )
 
     def gram(self, weights: Floats) -> Floats:
+        """In single precision: it chooses the solver's steps, and no certificate rests on it."""
         total = np.zeros((self.dimension, self.dimension))
+        roots = np.sqrt(weights)
         for i in range(0, self.rows, BLOCK):
-            block = self.table[i : i + BLOCK]
-            total += block.T @ (block * weights[i : i + BLOCK, None])
+            block = np.multiply(
+                self.table[i : i + BLOCK], roots[i : i + BLOCK, None], dtype=np.float32, casting="same_kind"
+            )
+            total += block.T @ block
         return total
 
 
@@ -190,15 +194,17 @@ class PerturbedObjective:
         own = self.ridge * weights
         return own if self.smooth is None else np.asarray(own + self.smooth @ weights)
 
-    def value(self, weights: Floats) -> float:
-        """J(w) in plain floats: for the solver's steps only."""
-        losses = self.loss.values(self.design.model(weights), self.target)
+    def value(self, weights: Floats, model: Floats) -> float:
+        """J(w) in plain floats, from the values of the model at the rows: for the solver's steps only."""
+        losses = self.loss.values(model, self.target)
         return float(losses.sum() + weights @ self._quadratic(weights) / 2 + self.term @ weights)
 
-    def gradient(self, weights: Floats, *, exact: bool = False) -> tuple[Floats, float]:
-        """The gradient in floats, and a bound on the length of its error."""
+    def gradient(
+        self, weights: Floats, *, exact: bool = False, model: Floats | None = None
+    ) -> tuple[Floats, float]:
+        """The gradient in floats, and a bound on the length of its error; `model` are the values at the rows."""
         design, loss = self.design, self.loss
-        slopes = loss.slopes(design.model(weights), self.target)
+        slopes = loss.slopes(design.model(weights) if model is None else model, self.target)
         pulled = (design.exact_pull if exact else design.pull)(slopes)
         found = pulled + self._quadratic(weights) + self.term
         rows, size = float(design.rows), self.ridge
@@ -234,10 +240,11 @@ class PerturbedObjective:
 
         design, loss = self.design, self.loss
         weights = np.zeros(design.dimension)
-        value, best = self.value(weights), (weights, math.inf)
-        factor = None
+        model = design.model(weights)
+        value, best = self.value(weights, model), (weights, math.inf)
+        factor, before = None, math.inf
         for step_number in range(NEWTON_STEPS):
-            gradient, error = self.gradient(weights)
+            gradient, error = self.gradient(weights, model=model)
             length = _length(gradient)
             if length <= tolerance / 4 or length <= 2 * error:
                 rounded = np.rint(weights / spacing) * spacing
@@ -248,17 +255,20 @@ class PerturbedObjective:
                     best = (rounded, reached)
                 if reached <= tolerance or step_number > NEWTON_STEPS // 2:
                     return best
-            if factor is None or length > tolerance * 2.0**8 or step_number % 4 == 0:
-                hessian = design.gram(loss.bends(design.model(weights), self.target))
+            # An old factor serves as long as each step leaves a twentieth of the gradient at most.
+            if factor is None or length > before / 20:
+                hessian = design.gram(loss.bends(model, self.target))
                 if self.smooth is not None:
                     hessian += self.smooth
                 hessian[np.diag_indices_from(hessian)] += self.ridge
-                factor = cho_factor(hessian)
-            step = cho_solve(factor, gradient)
+                factor = cho_factor(hessian, overwrite_a=True, check_finite=False)
+            before = length
+            step = cho_solve(factor, gradient, check_finite=False)
             slope, size = float(gradient @ step), 1.0
             while size > 2.0**-60:
                 tried = weights - size * step
-                arrived = self.value(tried)
+                model = design.model(tried)
+                arrived = self.value(tried, model)
                 # Near the end floats cannot tell the values apart: then the full step is right.
                 if arrived <= value - 1e-4 * size * slope or slope <= 1e-12 * (1 + abs(value)):
                     break

@@ -2,7 +2,7 @@
 
 One noisy histogram of all columns may come first (a tenth of mu^2): it chooses bins of numbers by their rows, and says
 how sure each bin of an additive model is. Then each head is one perturbed objective. A classifier's scores may be
-calibrated last (a twentieth of mu^2): slope and constant of the released score, by a perturbed objective of their own.
+calibrated last (a fortieth of mu^2): slope and constant of the released score, by a perturbed objective of their own.
 The price is that of all of them together, by the composed curve of what is drawn; at a pure price shares are of
 epsilon.
 """
@@ -47,15 +47,15 @@ FINE = 256
 """Cells of a number's noisy histogram, from which its bins are made."""
 SHARE = Fraction(1, 10)
 """The share of mu^2 that goes to the histogram."""
-CALIBRATION = Fraction(1, 20)
+CALIBRATION = Fraction(1, 40)
 """The share of mu^2 that goes to the calibration of scores."""
 WIDEST_SCORE = 3.0
 """Scores are moved into this range before their slope is fitted."""
 STEEPEST = 10.0
 RIDGE = 2.0
 """The default ridge: so many times second rows / (epsilon - mu^2/2)."""
-FIRM = 4.0
-"""The ridge of the calibration, in ridges of the model: it pulls the slope towards 1."""
+FIRM = 10.0
+"""The ridge of the calibration, in ridges of the model: its curve then costs about as much as its share of mu^2."""
 SMOOTH = 4.0
 """The default weight of squared differences of neighbouring bins, in ridges."""
 CODINGS = ("binned", "linear")

@@ -249,7 +249,7 @@ class PrivateAdditiveClassifier(PerturbedClassifier):
     their declared range, or declared edges; `buy_bins` chooses them by a noisy histogram instead, for a tenth of mu^2.
     `smooth` weighs squared differences of neighbouring bins, in ridges. `interactions` lists pairs of columns with a
     term of their own, `monotone` columns whose shapes rise or fall. `calibrate` fits slope and constant of the released
-    score, for a twentieth of mu^2. Theorems `objective-perturbation`, `objective-groups`, `objective-pure`,
+    score, for a fortieth of mu^2. Theorems `objective-perturbation`, `objective-groups`, `objective-pure`,
     `objective-exactness`.
     """
 
