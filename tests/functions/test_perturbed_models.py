@@ -27,6 +27,7 @@ from tacit.functions.models.losses import ClippedPoisson
 from tacit.functions.models.objective import DenseDesign
 from tacit.functions.models.perturbed import PerturbedPlan, bought_columns, perturbed_head
 from tacit.functions.models.rivals import GAUSSIAN, PURE, ReferenceTable
+from tacit.functions.models.shapes import _stds
 from tacit.functions.models.solvers import Huber
 from tacit.guarantees import Neighbours, gaussian_budget
 from tacit.mechanisms.objective import CERTIFIED, ObjectivePerturbation
@@ -256,6 +257,15 @@ def test_a_private_score_is_near_the_true_one_and_has_a_price() -> None:
     true = np.array([[((z == a) & (model.predict(Z) == b)).sum() for b in (0, 1)] for a in (0, 1)])
     assert np.abs(report.confusion - true).max() <= report.confusion_half
     assert report.calibration_error < 0.15
+    chance = model.predict_proba(Z)[:, 1]
+    for k, found in enumerate(report.calibration):
+        inside = (chance >= k / 10) & (chance < (k + 1) / 10)
+        assert found["low"] <= found["share"] <= found["high"]
+        if inside.any():
+            assert found["low"] <= z[inside].mean() <= found["high"]
+    assert report.svg().count("<circle") >= 5
+    empty = holdout_report(model, Z[:0], z[:0], epsilon=0.01, source=SeededSource(seed=2))
+    assert all(b["low"] < 0.5 < b["high"] for b in empty.calibration)
     twice = holdout_report(model, Z, z, epsilon=1, neighbours="replace-one", rows_each=2)
     assert twice.half == pytest.approx(4 * report.half, rel=0.1)
     with pytest.raises(InvalidParameter):
@@ -416,8 +426,32 @@ def test_declared_terms_of_an_additive_model() -> None:
     model = additive(epsilon=4, interactions=[("town", "age")]).fit(X, crossed)
     assert model.score(X, crossed) > 0.9
     assert additive(epsilon=4).fit(X, crossed).score(X, crossed) < 0.7
+    # A page evaluates it from the JSON alone.
+    record = json.loads(json.dumps(model.shapes_.to_dict()))
+    for age, town in ((63.0, "b"), (12.0, "a"), (99.9, "zzz")):
+        bins = []
+        for column, value in zip(record["columns"][:2], (age, town), strict=True):
+            if column["edges"]:
+                bins.append(int(np.searchsorted(column["edges"][1:-1], value, side="right")))
+            else:
+                known = column["bins"][:-1]
+                bins.append(known.index(value) if value in known else len(known))
+        logit = record["constant"] + sum(
+            c["values"][b] for c, b in zip(record["columns"], bins, strict=False)
+        )
+        pair = record["columns"][2]
+        one, two = (g[bins[k]] for g, k in zip(pair["groups"], pair["pair"], strict=True))
+        logit += pair["values"][one * (max(pair["groups"][1]) + 1) + two]
+        point = np.array([[age, town]], dtype=object)
+        assert logit == pytest.approx(float(model.decision_function(point)[0]))
+    assert "<rect" in model.shapes_.svg("age × town")
+    assert any(row["column"] == "age × town" for row in model.shapes_.scorecard())
     rising = additive(epsilon=0.1, monotone={"age": "increasing"}).fit(X, y)
     falling = additive(epsilon=0.1, monotone={"age": "decreasing"}, buy_bins=True).fit(X, y)
+    steep = falling.model_.slope
+    assert falling.shapes_["age"].half is not None
+    plain = _stds(falling.model_)[: len(falling.shapes_["age"].values)]
+    assert falling.shapes_["age"].half == pytest.approx(1.96 * plain * falling.columns_.height * steep)
     for fitted, way in ((rising, 1), (falling, -1)):
         values = fitted.shapes_["age"].values[:-1]
         assert bool((np.diff(values) * way >= -1e-12).all())

@@ -173,6 +173,11 @@ class PairColumn:
         one, two = (_group_labels(c) for c in self.columns)
         return tuple(f"{a} & {b}" for a in one for b in two)
 
+    @property
+    def bin_groups(self) -> list[list[int]]:
+        """The group of each bin of both columns, the last bin being that of other values."""
+        return [[int(g) for g in _grouped(c, np.arange(c.bins + 1))] for c in self.columns]
+
     def cells(self, found: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
         """The cell of each row, from the bins of all columns."""
         one, two = (

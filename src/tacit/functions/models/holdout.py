@@ -70,15 +70,53 @@ class HoldoutReport:
 
     @property
     def calibration(self) -> list[dict[str, float]]:
-        """For each bin of the chance: its middle, the share of the second class, and about how many rows it has."""
-        counts = np.maximum(self.table, 0.0)
+        """For each bin of the chance: its middle, the share of the second class, and about how many rows it has.
+
+        `low` and `high` hold the share on these rows, in all bins at once with 95%; sampling error is not in them.
+        """
         out = []
         for k in range(self.chances):
-            total = float(counts[:, k].sum())
-            middle = (k + 0.5) / self.chances
-            share = float(counts[1, k]) / total if total else middle
-            out.append({"chance": middle, "share": share, "rows": total})
+            no, yes = (float(v) for v in self.table[:, k])
+            total, middle = max(no, 0.0) + max(yes, 0.0), (k + 0.5) / self.chances
+            out.append(
+                {
+                    "chance": middle, "share": max(yes, 0.0) / total if total else middle, "rows": total,
+                    "low": _share(yes - self.half, no + self.half, 0.0),
+                    "high": _share(yes + self.half, no - self.half, 1.0),
+                }
+            )  # fmt: skip
         return out
+
+    def svg(self, *, width: int = 360, height: int = 320) -> str:
+        """The calibration curve with its intervals, beside the diagonal of a perfect one."""
+        left, top, base, right = 44, 14, height - 36, width - 14
+
+        def place(x: float, y: float) -> tuple[float, float]:
+            return left + (right - left) * x, base - (base - top) * y
+
+        (x0, y0), (x1, y1) = place(0, 0), place(1, 1)
+        parts = [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" '
+            'aria-label="calibration curve" font-family="sans-serif" font-size="11">',
+            f'<path d="M{x0:.1f} {y0:.1f}L{x1:.1f} {y1:.1f}" stroke="#999" stroke-dasharray="4 3"/>',
+            f'<path d="M{x0:.1f} {y1:.1f}V{y0:.1f}H{x1:.1f}" stroke="#555" fill="none"/>',
+        ]
+        for bin_ in self.calibration:
+            if bin_["rows"] <= 2 * self.half:
+                continue  # an interval as wide as the picture
+            x, y = place(bin_["chance"], bin_["share"])
+            low, high = place(0, bin_["low"])[1], place(0, bin_["high"])[1]
+            parts.append(f'<path d="M{x:.1f} {low:.1f}V{high:.1f}" stroke="#9bb8d9" stroke-width="5"/>')
+            parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="#1f4e8c"/>')
+        for mark in (0.0, 0.5, 1.0):
+            x, y = place(mark, mark)
+            parts.append(f'<text x="{x:.1f}" y="{base + 16}" text-anchor="middle">{mark:g}</text>')
+            parts.append(f'<text x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{mark:g}</text>')
+        parts.append(
+            f'<text x="{(left + right) / 2:.0f}" y="{height - 6}" text-anchor="middle">predicted chance; '
+            "bars hold the share on these rows, noise alone, 95% at once</text></svg>"
+        )
+        return "".join(parts)
 
     @property
     def calibration_error(self) -> float:
@@ -86,6 +124,12 @@ class HoldoutReport:
         found = self.calibration
         total = sum(c["rows"] for c in found)
         return sum(c["rows"] * abs(c["share"] - c["chance"]) for c in found) / total if total else 0.0
+
+
+def _share(one: float, other: float, empty: float) -> float:
+    """one / (one + other), both cut at 0."""
+    a, b = max(one, 0.0), max(other, 0.0)
+    return a / (a + b) if a + b else empty
 
 
 def holdout_report(
@@ -102,7 +146,8 @@ def holdout_report(
     kind, most = relation(neighbours), whole("rows_each", rows_each)
     moved = most * (2 if kind is Neighbours.REPLACE_ONE else 1)
     noise = Laplace.for_target(epsilon=exact_parameter("epsilon", epsilon), sensitivity=L1(Fraction(moved)))
-    chance = np.asarray(model.predict_proba(X))[:, 1]
+    # An empty table is a neighbour of one with a single row: it is scored, too.
+    chance = np.asarray(model.predict_proba(X))[:, 1] if len(y) else np.empty(0)
     places = class_numbers(y, classes)
     known = places >= 0
     bins = np.clip((chance * CHANCES).astype(np.int64), 0, CHANCES - 1)

@@ -18,7 +18,7 @@ import numpy as np
 from tacit.errors import InvalidParameter, UnknownName
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import positive
-from tacit.functions.models.columns import NumberColumn
+from tacit.functions.models.columns import NumberColumn, PairColumn
 from tacit.functions.models.perturbed import PerturbedRelease
 
 BAND = "approximate 95% band for the noise alone: curvature from noisy counts; sampling error is not in it"
@@ -26,13 +26,14 @@ BAND = "approximate 95% band for the noise alone: curvature from noisy counts; s
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ColumnShape:
-    """One column's part of the model: a value for each bin, the last for missing and undeclared values."""
+    """One column's part of the model: a value for each bin, the last for missing and undeclared values; or a pair's."""
 
     name: str
     labels: tuple[str, ...]
     values: Floats
     half: Floats | None
     edges: tuple[float, ...] | None
+    pair: PairColumn | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -62,18 +63,25 @@ class Shapes:
         scaled = released.weights[0] * columns.height * unit
         stds = _stds(released)
         constant, out = middle + float(scaled[-1]), []
-        for name, column, start, size in zip(
-            columns.names, columns.columns, columns.starts, columns.sizes, strict=False
+        pairs = columns.pair_columns
+        names = (*columns.names, *(" × ".join(columns.names[k] for k in p.places) for p in pairs))
+        for name, block, start, size in zip(
+            names, (*columns.columns, *pairs), columns.starts, columns.sizes, strict=False
         ):
             own = scaled[start : start + size]
-            mean = float(own[:-1].mean())
+            pair = block if isinstance(block, PairColumn) else None
+            mean = float(own.mean() if pair is not None else own[:-1].mean())
             constant += mean
-            half = None if stds is None else 1.96 * stds[start : start + size] * columns.height * unit
+            half = None
+            if stds is not None and pair is None:
+                half = 1.96 * stds[start : start + size] * columns.height * unit * released.slope
             edges = None
-            if isinstance(column, NumberColumn):
-                edges = (column.low, *column.cuts.tolist(), column.high)
+            if isinstance(block, NumberColumn):
+                edges = (block.low, *block.cuts.tolist(), block.high)
             out.append(
-                ColumnShape(name=name, labels=column.labels, values=own - mean, half=half, edges=edges)
+                ColumnShape(
+                    name=name, labels=block.labels, values=own - mean, half=half, edges=edges, pair=pair
+                )
             )
         return cls(constant=constant, shapes=tuple(out), outcomes=outcomes)
 
@@ -98,7 +106,10 @@ class Shapes:
         return rows
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain JSON: a page evaluates constant + sum of values[bin]."""
+        """All of it as plain JSON: a page evaluates constant + sum of values[bin].
+
+        A pair has the columns' places and the group of each of their bins: its cell is group * groups + other group.
+        """
         return {
             "format": "tacit additive model 1",
             "outcomes": list(self.outcomes),
@@ -110,6 +121,7 @@ class Shapes:
                     "edges": None if s.edges is None else list(s.edges),
                     "bins": list(s.labels),
                     "values": [float(v) for v in s.values],
+                    **({} if s.pair is None else {"pair": list(s.pair.places), "groups": s.pair.bin_groups}),
                     **({} if s.half is None else {"half_widths": [float(v) for v in s.half], "about": BAND}),
                 }
                 for s in self.shapes
@@ -129,6 +141,8 @@ class Shapes:
     def svg(self, name: str, *, width: int = 480, height: int = 260) -> str:
         """A picture of one shape: steps over a number's range, bars for categories, the band where there is one."""
         shape = self[name]
+        if shape.pair is not None:
+            return _pair_svg(shape, "log odds" if self.outcomes else "in the target's unit", width, height)
         left, top, base, right = 54, 26, height - 40, width - 12
         half = np.zeros(len(shape.values)) if shape.half is None else shape.half
         count = len(shape.values) - (1 if shape.edges is not None else 0)
@@ -173,6 +187,33 @@ class Shapes:
         unit = "log odds" if self.outcomes else "in the target's unit"
         parts.append(f'<text x="{left}" y="{height - 8}" fill="#555">{unit}</text></svg>')
         return "".join(parts)
+
+
+def _pair_svg(shape: ColumnShape, unit: str, width: int, height: int) -> str:
+    """Cells of a pair as a map: blue above 0, red below, stronger further out; gaps are the last row and column."""
+    assert shape.pair is not None
+    one, two = shape.pair.groups
+    left, top, base, right = 54, 26, height - 24, width - 12
+    wide, tall = (right - left) / one, (base - top) / two
+    reach = max(float(np.abs(shape.values).max()), 1e-9)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" '
+        f'aria-label="{html.escape(shape.name)}" font-family="sans-serif" font-size="11">',
+        f'<text x="{left}" y="16" font-size="13">{html.escape(shape.name)}</text>',
+    ]
+    for i in range(one):
+        for j in range(two):
+            value, label = float(shape.values[i * two + j]), shape.labels[i * two + j]
+            colour = "#1f4e8c" if value >= 0 else "#a63d2f"
+            parts.append(
+                f'<rect x="{left + i * wide:.1f}" y="{base - (j + 1) * tall:.1f}" width="{wide:.1f}" '
+                f'height="{tall:.1f}" fill="{colour}" fill-opacity="{abs(value) / reach:.2f}" stroke="#ddd">'
+                f"<title>{html.escape(label)}: {value:+.3g}</title></rect>"
+            )
+    parts.append(
+        f'<text x="{left}" y="{height - 8}" fill="#555">{unit}, at most {reach:.2g} from 0</text></svg>'
+    )
+    return "".join(parts)
 
 
 def _stds(released: PerturbedRelease) -> Floats | None:
