@@ -39,11 +39,11 @@ BOX = PublicBox(low=-10, high=10)
 CONTRADICT_PRIVACY = {
     "check_dtype_object": "one row that holds no number would be told by an error; it counts as other",
     "check_supervised_y_no_nan": "one infinite target would be told by an error; it is moved to the bound",
-    "check_fit_idempotent": "fits twice and wants the same noise twice",
-    "check_supervised_y_2d": "fits twice and wants the same noise twice",
-    "check_regressor_data_not_an_array": "fits twice and wants the same noise twice",
-    "check_regressors_int": "fits twice and wants the same noise twice",
 }
+WANT_THE_SAME_NOISE_TWICE = {
+    "check_fit_idempotent", "check_supervised_y_2d", "check_classifier_data_not_an_array",
+    "check_regressor_data_not_an_array", "check_regressors_int",
+}  # fmt: skip
 ESTIMATORS = [
     PrivateAdditiveClassifier(1, 1e-5, columns=BOX, classes="public", bins=4),
     PrivateLinearRegression(1, 1e-5, columns=BOX, target_bounds=(-100, 100)),
@@ -59,6 +59,8 @@ ESTIMATORS = [
     }
 )  # fmt: skip
 def test_scikit_learn(estimator: Any, check: Any) -> None:
+    if check.func.__name__ in WANT_THE_SAME_NOISE_TWICE:
+        pytest.skip("fits twice and wants the same noise twice; whether it gets it is luck")
     check(estimator)
 
 
