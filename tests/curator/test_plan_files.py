@@ -50,7 +50,7 @@ def test_thousands_of_mutated_plans_raise_nothing_of_pythons_own(tmp_path: Path)
 @pytest.mark.parametrize(
     ("word", "value", "kind"),
     [
-        ("by", 1, "count"), ("by", [0.5], "count"), ("at", 0.5, "quantiles"), ("at", [0.5], "quantile"),
+        ("by", 1, "count"), ("by", [0.5], "count"), ("at", "0.5", "quantiles"), ("at", [0.5], "quantile"),
         ("name", 5, "count"), ("consistent", "no", "count"), ("consistent", 1, "count"), ("consistent", [], "count"),
         ("simultaneous", "yes", "count"), ("simultaneous", 0, "count"), ("sampling", "false", "variance"),
         ("rows", 1.9, "mean"), ("rows", True, "mean"), ("rows", "3", "mean"), ("order", 1.0, "margins"),

@@ -222,8 +222,8 @@ EXAMPLES: dict[str, Example] = {
         "n, cells, epsilon, risk, lower_bound, ratio, constant, mechanism, theorem",
     ),
     "plan": Example(
-        "plan out/demo/plan.toml",
-        "plan, digest, unit, budget, charge, charged_by, releases, in_budget_terms, fit",
+        "plan out/demo/plan.toml --advise",
+        "plan, digest, unit, budget, charge, charged_by, releases, in_budget_terms, fit, advice",
     ),
     "query": Example(
         'query out/demo/plan.toml "mean cost by region" --epsilon 0.05',

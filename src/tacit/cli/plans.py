@@ -36,6 +36,9 @@ def plan(
     record: bool = typer.Option(
         False, "--record", help="Record the plan in the ledger, as older than any later look."
     ),
+    advise: bool = typer.Option(
+        False, "--advise", help="Name, for each release, the change that would lower its error most."
+    ),
     json: bool = JSON,
 ) -> None:
     """Print the price and the expected error of a plan.
@@ -43,6 +46,7 @@ def plan(
     Also prints a lower bound on the error where one is known, and exits with 1 if the budget does not suffice.
     Reads no data and charges nothing.
     """
+    from tacit.curator.advice import advise as advice_on
     from tacit.curator.plan_files import described, read_plan
     from tacit.curator.text import priced
 
@@ -50,15 +54,19 @@ def plan(
     made = found.plan()
     entry = found.recorded(made) if record else None
     fit, problem = _fit(found, made)
+    advice = advice_on(made) if advise else ()
     if json:
         print_json(
             described(found, made)
             | {"fit": None if fit is None else fit.record}
+            | ({"advice": [one.record for one in advice]} if advise else {})
             | ({} if entry is None else {"recorded": entry})
         )
         _exit(fit, problem)
         return
     print(made)
+    for one in advice:
+        print(visible(f"advice: {one}"))
     if entry is not None:
         print(f"recorded: entry {entry} of the ledger has the digest of this plan, {made.digest}")
     print(f"budget: {priced(found.limit)}; ledger: {visible(found.place)}")

@@ -283,6 +283,24 @@ def together(plan: Plan, budget: Bound | None) -> Alone:
     return Alone() if budget is None else _of(plan.charged, budget)
 
 
+def divided_parts(plan: Plan, budget: Bound | None) -> tuple[dict[str, float] | None, ...]:
+    """The plan's parts of the budget, divided among its releases in proportion to what each would cost alone.
+
+    They add up to the plan's parts, which may be less than the sum of what releases cost by themselves.
+    """
+    whole, own = together(plan, budget).parts, [a.parts for a in alone(plan, budget)]
+    if whole is None or any(p is None for p in own):
+        return tuple(None for _ in own)
+    found: list[dict[str, float] | None] = []
+    for one in own:
+        part = {}
+        for name, total in whole.items():
+            sums = sum((p or {}).get(name, 0.0) for p in own)
+            part[name] = total * (one or {}).get(name, 0.0) / sums if sums else total / len(own)
+        found.append(part)
+    return tuple(found)
+
+
 def _of(charged: Charged, budget: Bound) -> Alone:
     limit = Limit(bound=budget, exact=typed(budget))
     return Alone(charged=charged, parts=parts_of(charged.bound, charged.exact, limit))

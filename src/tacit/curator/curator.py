@@ -159,7 +159,20 @@ class Curator:
             epsilon=epsilon, delta=delta, rho=rho, mu=mu, within=within, confidence=confidence,
             simultaneous=simultaneous,
         )  # fmt: skip
-        return self._planned(asked, total, given_of(given), rows=rows)
+        plan = self._planned(asked, total, given_of(given), rows=rows)
+        self._say_if_too_dear(plan)
+        return plan
+
+    def _say_if_too_dear(self, plan: Plan) -> None:
+        """Keep with a plan why it does not fit at this moment, so that its text says so."""
+        plan.kept.pop("exceeds", None)
+        try:
+            fit = self.fit(plan)
+        except TacitError:
+            # The price is known without the ledger, and a release refuses what cannot be paid.
+            return
+        if not fit.fits:
+            plan.kept["exceeds"] = str(fit)
 
     def _planned(self, asked: Asked, total: Price | None, given: Given | None, **changes: Any) -> Plan:
         """The plan, with a price and changes that are not None."""

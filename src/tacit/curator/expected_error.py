@@ -2,7 +2,8 @@
 
 The error of a count or a sum is the noise itself. The error of a mean, a share, a ratio or a variance is about the
 noise over the number of rows, which is not known in advance: with `rows`, a public guess, it is shown for a cell
-with so many rows and values in the middle of the declared range.
+with so many rows and values in the middle of the declared range, or around a guessed value. The error of a quantile is
+one of ranks; with `rows` and a guessed spread it is shown in values.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from tacit.curator.assignments import Assignment, NoisyParts
+from tacit.curator.guesses import Guess
 from tacit.curator.intervals import noise_by_part
 from tacit.curator.random_counts import gamma_of
 from tacit.errors import NoLaw
@@ -41,6 +43,8 @@ class Expected:
     floor: float | None = None
     floor_reason: str = ""
     sampling: float | None = None
+    ranks: bool = False
+    """Is the error one of ranks, in rows, and not of values?"""
     plain: Expected | None = None
     """Under another condition: the error of differential privacy at the same price."""
 
@@ -75,13 +79,14 @@ def expected(
     confidence: Fraction,
     rows: int | None,
     sampling: bool = False,
+    guess: Guess | None = None,
 ) -> Expected:
     """The error of one cell, and beside it what no mechanism could go below.
 
     Where rows are declared to be draws from a population, also what sampling alone adds, in the worst case of a value
     in its range (theorem `risk-decomposition`: the two errors add up).
     """
-    found = _expected(question, assignment, confidence=confidence, rows=rows)
+    found = _expected(question, assignment, confidence=confidence, rows=rows, guess=guess or Guess())
     found = _with_floor(found, question, assignment, rows)
     form = question.form
     if isinstance(form, RatioOfSums) and (form.total or not math.isfinite(form.most - form.least)):
@@ -174,12 +179,14 @@ def _shown(value: float | None) -> str:
 
 
 def _expected(
-    question: Question, assignment: Assignment, *, confidence: Fraction, rows: int | None
+    question: Question, assignment: Assignment, *, confidence: Fraction, rows: int | None, guess: Guess
 ) -> Expected:
     level = float(confidence)
     own = assignment.own_error(question, confidence, rows)
     if own is not None:
         mean, within, about = own
+        if question.statistic.fits == "ranks" and within is not None:
+            return _of_ranks(question, within, level, about, rows, guess)
         return Expected(mean=mean, within=within, confidence=level, about=about)
     if not assignment.noise:
         return Expected(mean=0.0, within=0.0, confidence=level, about="each cell: it is exact")
@@ -199,15 +206,16 @@ def _expected(
             return Expected(mean=None, within=None, confidence=level, about=said)
         question = replace(question, form=form)
     assert question.form is not None
-    parts = _typical(question, question.form, rows)
+    parts = _typical(question, question.form, rows, guess)
     # Given random data, the error of cells that have noise.
     reading = Assignment.read if gamma_of(assignment) else type(assignment).read
     found = reading(assignment, question, NoisyParts(parts=parts), confidence)
-    half = float(np.max(found.high - found.low)) / 2
+    # Near a bound the interval is cut there, and its farther end counts.
+    half = float(np.max(np.maximum(found.high - found.value, found.value - found.low)))
     if not math.isfinite(half):
         said = f"at {rows:,} rows the noise hides the divisor: there would be no interval"
         return Expected(mean=None, within=None, confidence=level, about=said)
-    about = f"a cell with {rows:,} rows whose values lie in the middle of their range"
+    about = f"a cell with {rows:,} rows {_lying(question.form, guess)}"
     if isinstance(question.form, Average):
         # The number of rows is public and has no noise: the error is that of the sum, divided by it.
         mean = assignment.mean_errors()[question.form.part] * float(question.form.spacing) / rows
@@ -236,6 +244,32 @@ def hidden_rows(question: Question) -> bool:
     )
 
 
+def _lying(form: Form, guess: Guess) -> str:
+    if isinstance(form, Share | Average) and guess.value is not None:
+        return f"whose mean is about {guess.value:g}: a declared guess"
+    if isinstance(form, Share):
+        return f"whose values lie in the middle of their range; {ASK_GUESS}"
+    return "whose values lie in the middle of their range"
+
+
+ASK_GUESS = "if they do not, guess = { value = ... } gives a better number"
+
+
+def _of_ranks(
+    question: Question, within: float, level: float, about: str, rows: int | None, guess: Guess
+) -> Expected:
+    """The error of a quantile, in values where both rows and spread are guessed, the largest of the asked shares."""
+    statistic: Any = question.statistic
+    if rows is None or guess.spread is None:
+        return Expected(mean=None, within=within, confidence=level, about=about, ranks=True)
+    each = [guess.in_values(within, share=float(q), rows=rows) or 0.0 for q in statistic.at]
+    said = (
+        f"a quantile of {rows:,} values that lie about as a normal distribution with standard deviation "
+        f"{guess.spread:g}: a declared guess; its rank: ± {within:.3g} rows"
+    )
+    return Expected(mean=None, within=max(each), confidence=level, about=said)
+
+
 def _of_cells(question: Question, assignment: Assignment, confidence: Fraction) -> Expected:
     """The noise itself: means over the cells of a table, and over the tables."""
     spacing = 1.0 if question.form is None else float(question.parts[0].spacing)
@@ -250,20 +284,20 @@ def _of_cells(question: Question, assignment: Assignment, confidence: Fraction) 
     )
 
 
-def _typical(question: Question, form: Form, rows: int) -> dict[str, Any]:
-    """Parts of one cell with so many rows, values in the middle; no data in it."""
+def _typical(question: Question, form: Form, rows: int, guess: Guess) -> dict[str, Any]:
+    """Parts of one cell with so many rows, values in the middle or where a guess puts them; no data in it."""
     spacing = {p.name: p.spacing for p in question.parts}
     match form:
         case PopulationForm():
             return form.typical_of(rows)
         case Root():
-            return _typical(question, form.of, rows)
+            return _typical(question, form.of, rows, guess)
         case Share():
-            half = Fraction(form.width) / spacing[form.above] * rows / 2
-            return {form.above: np.array([int(half)]), form.below: np.array([int(half)])}
+            whole, at = Fraction(form.width) / spacing[form.above] * rows, _placed(form, guess)
+            return {form.above: np.array([int(whole * at)]), form.below: np.array([int(whole * (1 - at))])}
         case Average():
-            half = Fraction(form.width) / spacing[form.part] * rows / 2
-            return {form.part: np.array([int(half)]), form.rows: np.array([rows])}
+            whole = Fraction(form.width) / spacing[form.part] * rows
+            return {form.part: np.array([int(whole * _placed(form, guess))]), form.rows: np.array([rows])}
         case Spread():
             third = Fraction(form.width) ** 2 / spacing[form.names[0]] * rows / 3
             return {name: np.array([float(third)]) for name in form.names}
@@ -276,3 +310,11 @@ def _typical(question: Question, form: Form, rows: int) -> dict[str, Any]:
                 found[name] = np.array([(measured.lowest + measured.highest) * rows // 2])
             return found
     raise NoLaw(operation=f"the error of a {type(form).__name__}", reason="no typical parts are known for it")
+
+
+def _placed(form: Share | Average, guess: Guess) -> Fraction:
+    """Where in its range the mean lies: in the middle, or at the guess."""
+    if guess.value is None or not form.width:
+        return Fraction(1, 2)
+    at = (Fraction(guess.value) - Fraction(form.low)) / Fraction(form.width)
+    return min(max(at, Fraction(0)), Fraction(1))

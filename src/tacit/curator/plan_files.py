@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 from tacit import statistics
 from tacit.curator import functions
-from tacit.curator.charging import alone, together
+from tacit.curator.charging import alone, divided_parts, together
 from tacit.curator.curator import Curator
 from tacit.curator.ledgers import BESIDE, home_of
 from tacit.curator.planning import Plan, make_plan
@@ -358,6 +358,13 @@ def assumed(where: str, value: Any) -> Any:
     return value
 
 
+def guesses(where: str, value: Any) -> dict[str, Any]:
+    """A table of numbers."""
+    if not isinstance(value, Mapping):
+        _refuse(where, value, "be a table", "guess = { value = 30000, spread = 20000 }")
+    return {str(word): amount(f"{where} {word}", held) for word, held in value.items()}
+
+
 WORDS: dict[str, Reader] = {
     "analyst": text,
     "against": keyed,
@@ -391,6 +398,7 @@ WORDS: dict[str, Reader] = {
     "given": assumed,
     "groups": whole,
     "guarantee": text,
+    "guess": guesses,
     "horizon": amount,
     "impossible": patterns,
     "interactions": name_pairs,
@@ -552,7 +560,7 @@ READING = (
 DATA = ("engine", "memory", "path", "table", "version", *READING)
 LEDGER = ("another", "path")
 PAID = ("confidence", "delta", "epsilon", "mu", "rho", "simultaneous", "within")
-FINISH = ("consistent", "given", "interval", "name", "noise", "rows", "sampling", "target", "weight")
+FINISH = ("consistent", "given", "guess", "interval", "name", "noise", "rows", "sampling", "target", "weight")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -675,6 +683,7 @@ def read_plan_text(text: str, path: Path, *, releases: bool = True) -> PlanFile:
 
 def described(file: PlanFile, made: Plan) -> dict[str, Any]:
     """A plan as plain values, with the keys of `tacit plan --json`."""
+    parts = divided_parts(made, made.budget)
     return {
         "plan": str(file.path),
         "digest": made.digest,
@@ -690,11 +699,12 @@ def described(file: PlanFile, made: Plan) -> dict[str, Any]:
                 "cells": r.question.numbers,
                 "guarantee": r.guarantee.record,
                 "in_budget_terms": own.record,
+                "share_of_budget": part,
                 "mechanism": r.assignment.describe(),
                 "error": r.expected.record,
                 "price_of_privacy": r.expected.floor_record,
             }
-            for r, own in zip(made.releases, alone(made, made.budget), strict=True)
+            for r, own, part in zip(made.releases, alone(made, made.budget), parts, strict=True)
         ],
     }
 

@@ -626,7 +626,9 @@ def _exactly(
 
 def _planned(a: Query, question: Question, assignment: Assignment, plain: Assignment, unit: Unit) -> Planned:
     def error_of(one: Assignment) -> Expected:
-        return expected(question, one, confidence=a.confidence, rows=a.rows, sampling=a.sampling)
+        return expected(
+            question, one, confidence=a.confidence, rows=a.rows, sampling=a.sampling, guess=a.guess
+        )
 
     error = error_of(assignment)
     if gamma_of(assignment):

@@ -19,7 +19,7 @@ import numpy as np
 from tacit.curator.assignments import Assignment, NoisyParts, compared, pure_within
 from tacit.curator.intervals import Estimate
 from tacit.curator.prices import CONFIDENCE, Price
-from tacit.curator.selected import Ranks, assign_ranks, total_is_public
+from tacit.curator.selected import RANKS, Ranks, assign_ranks, total_is_public
 from tacit.exact.arrays import AnyArray, Floats
 from tacit.mechanisms.base import Mechanism
 from tacit.mechanisms.cumulative import CumulativeTree
@@ -150,7 +150,7 @@ class SelectedRanks(Assignment):
     ) -> tuple[float | None, float | None, str] | None:
         """The error of a rank: in values it depends on how dense the data are."""
         within = self.selection.error_quantile(confidence)
-        return None, within, "the rank of a quantile, in rows; in values it depends on the data"
+        return None, within, RANKS
 
 
 def roundest(low: Fraction, high: Fraction) -> Fraction:

@@ -42,6 +42,7 @@ import numpy as np
 from tacit.coupled.noiseless import RowLaw, row_law
 from tacit.coupled.noiseless.answer import call_parts, table_parts
 from tacit.coupled.noiseless.row_laws import as_typed
+from tacit.curator.guesses import Guess, guess_of
 from tacit.curator.prices import CONFIDENCE, Number, Price, decimal, flag, stated
 from tacit.errors import InvalidParameter, NoLaw, TacitError, UnknownName
 from tacit.exact.canonical import canonical, canonical_table, sha256
@@ -357,6 +358,8 @@ class Query:
     target: Fraction | None = None
     given: Given | None = None
     noise: str = ""
+    guess: Guess | None = None
+    """For previews alone: no part of what is asked."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.statistic, Statistic):
@@ -373,7 +376,12 @@ class Query:
             object.__setattr__(self, "rows", _asked_rows(self.rows))
         for name in ("consistent", "sampling"):
             object.__setattr__(self, name, flag(name, getattr(self, name)))
-        for name, kind in (("price", Price), ("public", PublicTotals), ("given", Given)):
+        for name, kind in (
+            ("price", Price),
+            ("public", PublicTotals),
+            ("given", Given),
+            ("guess", Guess),
+        ):
             value = getattr(self, name)
             if value is not None and not isinstance(value, kind):
                 raise InvalidParameter(
@@ -429,6 +437,7 @@ def query(
     target: Number | None = None,
     given: Assumed = None,
     noise: str = "",
+    guess: Guess | Mapping[str, float] | None = None,
     epsilon: Number | None = None,
     delta: Number | None = None,
     rho: Number | None = None,
@@ -445,7 +454,8 @@ def query(
     `target` is an error to aim at: releases that share a price then err in proportion to their targets.
     `given={"random_data": 0.05}` makes it random differential privacy with a gamma of its own; "always" keeps it
     differentially private in a plan that is not. `noise="bounded"` gives counts noise that never exceeds a bound A, for
-    a price with a delta; interval=1 is then value +- A, for certain.
+    a price with a delta; interval=1 is then value +- A, for certain. `guess={"value": 30000, "spread": 20000}` are
+    public guesses at a typical value and a standard deviation, for expected errors alone.
     """
     return Query(
         statistic=statistic,
@@ -459,6 +469,7 @@ def query(
         target=None if target is None else decimal("target", target),
         given=given_of(given),
         noise=noise,
+        guess=guess_of(guess),
         price=stated(
             epsilon=epsilon,
             delta=delta,

@@ -388,6 +388,9 @@ def _threshold(mechanism: SparseHistogram | StableHistogram) -> int:
 # `cumulative-tree`, `cumulative-gaussian`); quantiles, their order and their intervals are post-processing.
 
 LEAST_BINS = 2
+RANKS = (
+    "the rank of a quantile, in rows; in values it depends on the data: rows= and guess= show it for a guess"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -435,7 +438,7 @@ class Ranks(Assignment):
     ) -> tuple[float | None, float | None, str] | None:
         """The error of a rank in the middle: in values it depends on how dense the data are."""
         within = rank_error(self.mechanism, self.shares, confidence)
-        return None, within, "the rank of a quantile, in rows; in values it depends on the data"
+        return None, within, RANKS
 
 
 @lru_cache(maxsize=256)

@@ -7,22 +7,24 @@ import html
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tacit.curator.cells import GOOD, TAKEN, WORDS, label, rule_of
-from tacit.curator.charging import alone, together
+from tacit.curator.charging import alone, divided_parts, together
 from tacit.errors import InvalidParameter, UnknownName, visible
 from tacit.guarantees import Always, BoundedAdversary, Priors, RandomData
 from tacit.guarantees.conditions import told_gamma
+from tacit.ledger import parts_words
 from tacit.sources.columns import Category, Flag
 from tacit.sources.schema import Schema
 from tacit.statistics.base import group_limit
 
 if TYPE_CHECKING:
-    from tacit.curator.planning import Plan
+    from tacit.curator.charging import Alone
+    from tacit.curator.planning import Plan, Planned
     from tacit.curator.release import Release
     from tacit.guarantees import Guarantee
     from tacit.statistics.base import Question
@@ -194,13 +196,23 @@ def _conditional(guarantee: Guarantee) -> list[str]:
 
 def _plan_rows(plan: Plan) -> list[list[str]]:
     rows = []
-    for r, own in zip(plan.releases, alone(plan, plan.budget), strict=True):
+    parts = divided_parts(plan, plan.budget)
+    for r, own, part in zip(plan.releases, alone(plan, plan.budget), parts, strict=True):
         error = "–" if r.expected.within is None else f"± {digits(r.expected.within)}"
+        error += " ranks" if r.expected.ranks else ""
         floor = digits(r.expected.floor) if r.expected.floor is not None else "–"
         mean = digits(r.expected.mean) if r.expected.mean is not None else "–"
         cells = "unknown" if r.question.numbers is None else f"{r.question.numbers:,}"
-        rows.append([r.name, cells, priced(r.guarantee), str(own), error, mean, floor, r.assignment.reason])
+        of_budget = "–" if part is None else parts_words(part)
+        rows.append([r.name, cells, _own_price(r, own), of_budget, error, mean, floor, r.assignment.reason])
     return rows
+
+
+def _own_price(release: Planned, own: Alone) -> str:
+    """The price of a release alone in the budget's words: a budget of epsilons shows no mu."""
+    if own.charged is None or own.charged.bound.kind == release.guarantee.bound.kind:
+        return priced(release.guarantee)
+    return priced(replace(release.guarantee, bound=own.charged.bound))
 
 
 HEADINGS = [
@@ -233,13 +245,16 @@ def plan_text(plan: Plan) -> str:
     lines.append(
         f"together: {_of_budget(plan)}, for {plan.unit} (by {', '.join(plan.theorems)}); nothing was read"
     )
+    if "exceeds" in plan.kept:
+        lines.append(str(plan.kept["exceeds"]))
     lines += _conditional(plan.charge)
     return "\n".join([*_aligned(rows), *map(visible, lines)])
 
 
 def plan_html(plan: Plan) -> str:
     """A plan as an HTML table."""
-    foot = "; ".join([f"together: {_of_budget(plan)}, for {plan.unit}", *_conditional(plan.charge)])
+    dear = [str(plan.kept["exceeds"])] if "exceeds" in plan.kept else []
+    foot = "; ".join([f"together: {_of_budget(plan)}, for {plan.unit}", *dear, *_conditional(plan.charge)])
     return _html(HEADINGS, _plan_rows(plan), foot)
 
 
