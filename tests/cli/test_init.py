@@ -217,6 +217,64 @@ def test_questions_at_a_terminal(say: Say, monkeypatch: pytest.MonkeyPatch) -> N
     assert not asked
 
 
+def answered(say: Say, monkeypatch: pytest.MonkeyPatch, *lines: str) -> str:
+    """What is printed where somebody gives these answers, and no others are asked for."""
+    given = iter(lines)
+    monkeypatch.setattr(command, "_terminal", lambda: True)
+    monkeypatch.setattr(command.typer, "prompt", lambda question, **_: next(given))
+    code, told, _ = say("init", "t.csv")
+    assert code == 0
+    assert next(given, None) is None
+    return told
+
+
+def test_back_asks_the_question_before_again(say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("t.csv").write_text("who,age\n")
+    protect = ("back", "people", "back", "people", "who", "back", "who", "2")
+    column = ("integer", "0:9", "back", "integer", "back", "2", "integer", "0:120")
+    told = answered(say, monkeypatch, *protect, *column, "1", "back", "2", "1e-6")
+    assert told.count("this is the first question") == 1
+    found = read_plan("t.toml")
+    assert found.unit == tacit.people("who", at_most=2)
+    assert dict(found.schema) == {"age": tacit.integer(0, 120)}
+    assert found.budget == tacit.Approximate(epsilon=2.0, delta=1e-6)
+
+
+def test_a_column_may_be_called_back(say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("t.csv").write_text("back,age\n")
+    answered(say, monkeypatch, "people", "back", "1", "integer", "0:9", "1", "")
+    assert read_plan("t.toml").unit == tacit.people("back", at_most=1)
+
+
+def test_columns_are_skipped_and_declared_in_groups(say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("t.csv").write_text("item_1,note,item_2,item_3,year2,year\n")
+    answered(
+        say,
+        monkeypatch,
+        "rows",
+        "integer",
+        "1:5",
+        "yes",
+        "skip",
+        "integer",
+        "2000:2020",
+        "skip",
+        "1",
+        "back",
+        "2",
+        "",
+    )
+    found = read_plan("t.toml")
+    five = tacit.integer(1, 5)
+    assert dict(found.schema) == {
+        "item_1": five,
+        "item_2": five,
+        "item_3": five,
+        "year2": tacit.integer(2000, 2020),
+    }
+    assert found.budget == tacit.Pure(epsilon=2.0)
+
+
 def test_nobody_is_asked_where_nobody_sits(say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("t.csv").write_text("who\n")
     monkeypatch.setattr(sys, "stdin", io.StringIO("people\n"))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -93,6 +95,7 @@ def init(
     suggest(source, **trusted, **answers)
     if ask and not json and _terminal():
         _asked(found, answers)
+        answers.pop("delta asked", None)
     named: dict[str, Any] = {"table": table, "version": version, "beside": place.absolute().parent}
     made = suggest(source, **trusted, **answers, **named)
     made.write(place)
@@ -171,40 +174,134 @@ def _whole(keys: list[str]) -> Any:
 
 
 # --- questions -----------------------------------------------------------------------------------------------
+BACK, SKIP = "back", "skip"
+"""Answers that are about the questions: the one before again, and this column not at all."""
+
+
+class _Back(Exception):
+    """The question before is asked again."""
+
+
+class _Skip(Exception):
+    """This column is left out."""
+
+
 def _asked(found: Sequence[Heading], answers: dict[str, Any]) -> None:
     """Ask for what no flag answered; an empty answer leaves the question to the file."""
     print(
         "Answer what you know; an empty answer stays a comment in the plan. Nothing here comes from the rows."
     )
-    if answers["protect"] is None and answers["person"] is None:
-        answers["protect"] = _choice("Who is protected: people or rows?", ("people", "rows"))
-    if answers["protect"] == "people" or answers["person"] is not None:
-        if answers["person"] is None:
-            answers["person"] = _choice(
-                "Which column tells people apart?", [h.name for h in found], brief=False
-            )
-        if answers["at_most"] is None:
-            answers["at_most"] = _read("At most how many rows of one person are used?", _positive)
-    for one in found:
-        if one.name in answers["schema"] or one.name in answers["skip"] or one.name == answers["person"]:
-            continue
-        if one.kind == "flag":
-            continue
-        name = visible(one.name)
-        kind = one.kind or _choice(f"{name}: {', '.join(KINDS)}?", KINDS)
-        if kind is None:
-            continue
-        asked = {
-            "category": f"{name}: its public list of keys, with commas between them?",
-            "date": f"{name}: first and last day, as 2020-01-01:2020-12-31?",
-        }.get(kind, f"{name}: lowest and highest value, as 0:120, from what it means?")
-        column = column_of("flag", "", name) if kind == "flag" else _read(asked, _maker(kind, name))
-        if column is not None:
-            answers["schema"][one.name] = column
-    if all(answers[word] is None for word in ("epsilon", "rho", "mu")):
-        answers["epsilon"] = _read("The budget for the life of this table: epsilon?", _price("epsilon"))
-        if answers["epsilon"] is not None and answers["delta"] is None:
-            answers["delta"] = _read("Its delta, if it has one?", _price("delta"))
+    print(f"{BACK!r} asks the question before again; {SKIP!r} leaves a column out.")
+    columns = [h for h in found if h.name not in answers["schema"] and h.name not in answers["skip"]]
+    steps: list[Callable[[dict[str, Any]], bool]] = [
+        _protect, lambda held: _person(found, held), _rows_of_a_person,
+        *(partial(_column, heading=h, others=columns) for h in columns), _budget, _its_delta,
+    ]  # fmt: skip
+    before: list[tuple[int, dict[str, Any]]] = []
+    at = 0
+    while at < len(steps):
+        kept = {**answers, "schema": dict(answers["schema"]), "skip": list(answers["skip"])}
+        try:
+            if steps[at](answers):
+                before.append((at, kept))
+            at += 1
+        except _Back:
+            if not before:
+                print("  this is the first question")
+                continue
+            at, earlier = before.pop()
+            answers.clear()
+            answers.update(earlier)
+
+
+def _protect(answers: dict[str, Any]) -> bool:
+    if answers["protect"] is not None or answers["person"] is not None:
+        return False
+    answers["protect"] = _choice("Who is protected: people or rows?", ("people", "rows"))
+    return True
+
+
+def _person(found: Sequence[Heading], answers: dict[str, Any]) -> bool:
+    if answers["protect"] != "people" or answers["person"] is not None:
+        return False
+    answers["person"] = _choice("Which column tells people apart?", [h.name for h in found], brief=False)
+    return True
+
+
+def _rows_of_a_person(answers: dict[str, Any]) -> bool:
+    if (answers["protect"] != "people" and answers["person"] is None) or answers["at_most"] is not None:
+        return False
+    answers["at_most"] = _read("At most how many rows of one person are used?", _positive)
+    return True
+
+
+def _column(answers: dict[str, Any], *, heading: Heading, others: Sequence[Heading]) -> bool:
+    """One column, and those that look like it if the answer is to hold for them too."""
+    schema, skipped = answers["schema"], answers["skip"]
+    if heading.name in schema or heading.name in skipped or heading.name == answers["person"]:
+        return False
+    if heading.kind == "flag":
+        return False
+    try:
+        column = _declaration(heading)
+    except _Skip:
+        column = None
+        skipped.append(heading.name)
+    known = {*schema, *skipped, heading.name, answers["person"]}
+    kind = (_family(heading.name), heading.stored, heading.kind)
+    alike = [h for h in others if h.name not in known and (_family(h.name), h.stored, h.kind) == kind]
+    if alike and (column is not None or heading.name in skipped):
+        named = ", ".join(visible(h.name) for h in alike[:MOST_NAMED]) + (
+            ", ..." if len(alike) > MOST_NAMED else ""
+        )
+        if _choice(f"The same for {named} ({len(alike)})? yes or no", ("yes", "no")) == "yes":
+            for one in alike:
+                if column is None:
+                    skipped.append(one.name)
+                else:
+                    schema[one.name] = column
+    if column is not None:
+        schema[heading.name] = column
+    return True
+
+
+MOST_NAMED = 5
+
+
+def _family(name: str) -> str:
+    """The name without the number of one among several: item_1 and item_12 are alike, year and town are not."""
+    bare = re.sub(r"[\d]+$", "", name)
+    return bare if bare != name else f"{name}\0"
+
+
+def _declaration(heading: Heading) -> Column | None:
+    name = visible(heading.name)
+    kind = heading.kind or _choice(f"{name}: {', '.join(KINDS)}?", KINDS, column=True)
+    if kind is None:
+        return None
+    asked = {
+        "category": f"{name}: its public list of keys, with commas between them?",
+        "date": f"{name}: first and last day, as 2020-01-01:2020-12-31?",
+    }.get(kind, f"{name}: lowest and highest value, as 0:120, from what it means?")
+    if kind == "flag":
+        return column_of("flag", "", name)
+    found: Column | None = _read(asked, _maker(kind, name), column=True)
+    return found
+
+
+def _budget(answers: dict[str, Any]) -> bool:
+    if any(answers[word] is not None for word in ("epsilon", "rho", "mu")):
+        return False
+    answers["epsilon"] = _read("The budget for the life of this table: epsilon?", _price("epsilon"))
+    answers["delta asked"] = answers["epsilon"] is not None and answers["delta"] is None
+    return True
+
+
+def _its_delta(answers: dict[str, Any]) -> bool:
+    if not answers.pop("delta asked", False):
+        return False
+    answers["delta"] = _read("Its delta, if it has one?", _price("delta"))
+    return True
 
 
 def _maker(kind: str, name: str) -> Callable[[str], Any]:
@@ -228,7 +325,7 @@ def _price(word: str) -> Callable[[str], float]:
     return read
 
 
-def _choice(question: str, known: Iterable[str], *, brief: bool = True) -> str | None:
+def _choice(question: str, known: Iterable[str], *, brief: bool = True, column: bool = False) -> str | None:
     words = list(known)
 
     def pick(text: str) -> str:
@@ -238,16 +335,22 @@ def _choice(question: str, known: Iterable[str], *, brief: bool = True) -> str |
             raise UnknownName(what="answer", name=text, known=words)
         return text if text in words else begin[0]
 
-    found: str | None = _read(question, pick)
+    found: str | None = _read(question, pick, names=words, column=column)
     return found
 
 
-def _read(question: str, read: Callable[[str], Any]) -> Any:
+def _read(
+    question: str, read: Callable[[str], Any], *, names: Sequence[str] = (), column: bool = False
+) -> Any:
     """An answer that can be used, or None for an empty one; asked again until it is one of both."""
     while True:
         text = str(typer.prompt(question, default="", show_default=False)).strip()
         if not text:
             return None
+        if text == BACK and text not in names:
+            raise _Back
+        if text == SKIP and text not in names and column:
+            raise _Skip
         try:
             return read(text)
         except TacitError as problem:

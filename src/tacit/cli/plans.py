@@ -110,6 +110,7 @@ def release(
     """
     from tacit.curator.certificate import SigningKey
     from tacit.curator.plan_files import read_plan
+    from tacit.curator.text import release_text
     from tacit.report.progress import watched
 
     signing = None if sign is None else SigningKey.read(sign)
@@ -157,7 +158,8 @@ def release(
         )
         return
     for one in releases:
-        print(one, end="\n\n")
+        # Spent and left are the same for all: told once, at the end.
+        print(release_text(one, standing=one is releases[-1]), end="\n\n")
     for said in replaces:
         print(visible(f"it replaces {said}"))
     print(f"written to {out}: " + ", ".join(str(f.relative_to(out)) for f in files))

@@ -298,7 +298,7 @@ def _quality(release: Release) -> list[str]:
     return [f"quality: {'; '.join(told)}. {rule_of(release).sentence}"] if told else []
 
 
-def _foot(release: Release) -> list[str]:
+def _foot(release: Release, standing: bool = True) -> list[str]:
     count = len(release.columns["value"])
     more = [f"and {count - SHOWN:,} more"] if count > SHOWN else []
     said = [f"{release.name}: {correction}" for correction in release.corrections]
@@ -328,7 +328,7 @@ def _foot(release: Release) -> list[str]:
         *given,
         f"intervals: {level:.0%}, {about}",
         price,
-        left,
+        *([left] if standing else []),
     ]
 
 
@@ -336,10 +336,10 @@ def _loud(sentence: str) -> str:
     return f"DO NOT USE THESE NUMBERS. {sentence}"
 
 
-def release_text(release: Release) -> str:
-    """A release as aligned lines."""
+def release_text(release: Release, *, standing: bool = True) -> str:
+    """A release as aligned lines; without `standing` not what is spent and left."""
     names, rows = _release_rows(release)
-    return "\n".join([release.name, *_aligned([names, *rows]), *map(visible, _foot(release))])
+    return "\n".join([release.name, *_aligned([names, *rows]), *map(visible, _foot(release, standing))])
 
 
 def release_html(release: Release) -> str:
@@ -403,7 +403,7 @@ def question_words(statistic: Mapping[str, Any]) -> str:
         "inequality": f"How unequal {statistic.get('column')} is: Gini coefficient, Lorenz curve, shares of the top",
         "rate": _rate_words(statistic),
         "ratio": f"The sum of {statistic.get('numerator')} over the sum of {statistic.get('denominator')}",
-        "quantiles": f"The values of {statistic.get('column')} below which given shares of the rows lie",
+        "quantiles": _quantile_words(statistic),
         "margins": f"All tables of order {statistic.get('order')} of {_listed(statistic.get('columns'))}",
         "density": f"The density of {_listed(statistic.get('columns'))}",
         "classifier": f"A function that tells {statistic.get('label')} from {_listed(statistic.get('columns'))}",
@@ -451,6 +451,18 @@ def _weighted_words(kind: str, statistic: Mapping[str, Any]) -> str:
         *([f"with public weights by {statistic['standard'][0]}"] if statistic.get("standard") else []),
     ]
     return f"{what}, {' and '.join(words)}"
+
+
+def _quantile_words(statistic: Mapping[str, Any]) -> str:
+    column, at = statistic.get("column"), list(statistic.get("at") or ())
+    if len(at) == 1:
+        share = float(at[0])
+        return (
+            f"The median of {column}"
+            if share == 0.5
+            else f"The value of {column} below which {share:.4g} of the rows lie"
+        )
+    return f"The values of {column} below which given shares of the rows lie"
 
 
 def _listed(entries: Any) -> str:

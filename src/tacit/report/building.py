@@ -20,7 +20,7 @@ from tacit.curator.exact_answers import ExactAssignment
 from tacit.curator.functions.trees import TreeAssignment
 from tacit.curator.planning import Planned, title_of
 from tacit.curator.request import file_stem
-from tacit.curator.text import PublicWords, priced, question_words, three
+from tacit.curator.text import PublicWords, beyond_groups, priced, question_words, three
 from tacit.errors import InvalidParameter, TacitError
 from tacit.guarantees import Always, Bound, Guarantee, Neighbours, Priors, RandomData
 from tacit.guarantees.units import GroupOf, People, Rows, Unit
@@ -37,7 +37,8 @@ from tacit.report.view import (
     Rest,
     officer_of,
 )
-from tacit.statistics.base import Question
+from tacit.sources.axes import Bins, Listed, OpenAxis
+from tacit.statistics.base import Question, base_unit
 
 # What a release says about you, in two sentences: how much you can change, and how well somebody can guess.
 
@@ -288,6 +289,9 @@ def _release(release: Release, words: PublicWords, truth: Sequence[float] | None
     ends, flags = [told.value, told.low, told.high], told.flags
     shown, rest = _shown(planned.question, ends, flags)
     columns = keys_at(planned.question, release.noisy, shown)
+    if statistic["kind"] == "quantiles" and len(statistic["at"]) == 1:
+        # One share for all: the title and the question name it.
+        columns = {name: held for name, held in columns.items() if name != "share"}
     named = [words.labelled(name, held) for name, held in columns.items()]
     keys = list(zip(*named, strict=True)) if named else [()] * len(shown)
     cells = tuple(
@@ -329,7 +333,35 @@ def _release(release: Release, words: PublicWords, truth: Sequence[float] | None
         if planned.ask.sampling or planned.question.statistic.declares
         else "the noise",
         tree=_paths(release),
+        left_out=left_out(planned.question, words),
     )
+
+
+def left_out(question: Question, words: PublicWords) -> tuple[str, ...]:
+    """Which rows no number counts, as phrases: what the declarations leave out, whatever the data are."""
+    statistic, schema = question.statistic, question.schema
+    found = []
+    where = getattr(statistic, "where", None)
+    if where is not None:
+        found.append(f"rows that do not satisfy {where}")
+    for axis in question.axes:
+        if isinstance(axis, Listed) and not axis.always:
+            found.append(f"rows without one of the declared keys of {words.column(axis.column)}")
+        elif isinstance(axis, Bins) and not axis.always:
+            found.append(f"rows without a value of {words.column(axis.column)} inside the bins")
+        elif isinstance(axis, OpenAxis):
+            found.append(f"rows without a key of {words.column(axis.column)}, and keys with too few rows")
+    named = [getattr(statistic, word, None) for word in ("column", "numerator", "denominator")]
+    for name in dict.fromkeys(n for n in named if isinstance(n, str)):
+        if name in schema and schema[name].may_be_missing and name not in {a.column for a in question.axes}:
+            found.append(f"rows without a value of {words.column(name)}")
+    unit, _ = base_unit(question.unit)
+    if isinstance(unit, People):
+        most = unit.at_most
+        found.append(f"rows of a person beyond {most:,}" if most > 1 else "all rows of a person but one")
+    if beyond := beyond_groups(question):
+        found.append(beyond)
+    return tuple(found)
 
 
 def _paths(release: Release) -> tuple[tuple[str, ...], ...]:

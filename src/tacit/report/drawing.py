@@ -78,6 +78,29 @@ def value_span(cells: Iterable[CellView]) -> tuple[float, float]:
     return (low, high) if high > low else (low, low + 1.0)
 
 
+def heat_span(cells: Sequence[CellView]) -> tuple[float, float]:
+    """The same for colours: values that the noise does not tell apart get neighbouring ones.
+
+    Where the largest and the smallest value have intervals that overlap, the scale is twice as wide as the wider
+    interval, around their middle.
+    """
+    low, high = value_span(cells)
+    known = [c for c in cells if c.value is not None and c.flag != NOISY]
+    ends = [c for c in known if c.low is not None and c.high is not None]
+    if len(ends) < 2:
+        return low, high
+    most, least = max(ends, key=lambda c: c.value or 0.0), min(ends, key=lambda c: c.value or 0.0)
+    assert most.low is not None
+    assert most.high is not None
+    assert least.low is not None
+    assert least.high is not None
+    if most.low > least.high:
+        return low, high
+    middle = ((most.value or 0.0) + (least.value or 0.0)) / 2
+    half = max(most.high - most.low, least.high - least.low)
+    return min(low, middle - half), max(high, middle + half)
+
+
 def diamond(x: str, y: float) -> Markup:
     """The mark of the truth."""
     shape = "M0-5.5 5.5 0 0 5.5-5.5 0Z"
@@ -289,9 +312,14 @@ def histogram(
     most = 5 if longest <= 6 else 4 if longest <= 8 else 3
     labels = [(LEFT + (k + 0.5) * step, key_words(_first(cells[k].keys[0]))) for k in spread(cells, most)]
     if n > 1 and isinstance(cells[0].keys[0], tuple):
-        # Bins are named at their edges.
-        edges = spread(range(n + 1), most)
-        labels = [(LEFT + e * step, key_words(_edge(cells, e))) for e in edges]
+        # Bins are named at their edges: at all of them if there is room on a phone. Every edge has its mark.
+        words = [key_words(_edge(cells, e)) for e in range(n + 1)]
+        fits = step >= 2.6 * max(map(len, words)) + 1
+        edges = range(n + 1) if fits else spread(range(n + 1), most)
+        labels = [(LEFT + e * step, words[e]) for e in edges]
+        for e in range(n + 1):
+            x = f"{LEFT + e * step:.2f}%"
+            parts.append(tag("line", x1=x, x2=x, y1=TOP + PLOT, y2=TOP + PLOT + 4, class_="axis"))
     parts += _foot(labels, x_name)
     return picture(id, title, description, TOP + PLOT + FOOT, parts, class_="histogram")
 
@@ -426,7 +454,7 @@ def heat_map(
     if len(across) > len(down):
         down, across, names = across, down, (columns[1], columns[0])
         place = {(c.keys[1], c.keys[0]): c for c in cells}
-    low, high = span or value_span(cells)
+    low, high = span or heat_span(cells)
     width = (100 - labels) / len(across)
     steep = any(len(key_words(k)) * len(across) > 34 for k in across)
     head = HEAD + 16 + (max(len(key_words(k)) for k in across) * 4 if steep else 0)

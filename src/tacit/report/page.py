@@ -17,6 +17,7 @@ from tacit.report.releases import (
     TRUTH_WORDS,
     anchor,
     certificate_link,
+    finding,
     flag_pill,
     heading_words,
     release_section,
@@ -485,6 +486,7 @@ def report_html(view: ReportView) -> str:
         _top(view),
         tag(
             "main",
+            _summary(view),
             tag("section", sections, id="releases", class_=amount, aria_label="Findings"),
             _reading(view),
             _about_you(view),
@@ -521,6 +523,41 @@ def _top(view: ReportView) -> Markup:
         banner,
         tag("p", tag("strong", view.withdrawn), class_="banner") if view.withdrawn else None,
         class_="top",
+    )
+
+
+MOST_SUMMARISED = 8
+"""Releases of the summary: with the lines about the page it has ten."""
+
+
+def _summary(view: ReportView) -> Markup | None:
+    """The findings first, a line each; a page with one release is its own summary."""
+    if len(view.releases) < 2:
+        return None
+    told = view.releases[:MOST_SUMMARISED]
+    lines = [
+        tag(
+            "li",
+            tag("a", heading_words(r.title), href=f"#{anchor(r.name)}"),
+            f": {finding(r)}",
+            data_certificate=r.certificate,
+        )
+        for r in told
+    ]
+    left = len(view.releases) - len(told)
+    if left:
+        lines.append(tag("li", f"{left} more {'release' if left == 1 else 'releases'} below."))
+    budget = view.budget
+    paid = (
+        f"In brackets: intervals for the noise. Spent: {budget.spent_words}; left: {budget.remaining_words}."
+    )
+    return tag(
+        "section",
+        tag("h2", "Summary", id="summary"),
+        tag("ul", lines),
+        tag("p", paid, class_="quiet-words", data_certificate="the ledger"),
+        class_="card words-card",
+        aria_labelledby="summary",
     )
 
 

@@ -91,13 +91,16 @@ def finding(view: ReleaseView) -> str:
         return "No value here can be used: the noise says more than the data."
     if view.kind == "synthetic table":
         return _synthetic(view)
+    if view.kind == "density" and len(view.columns) == 1:
+        return _peak(view, usable)
     if view.kind in FUNCTIONS:
         return "A function, shown at some of its points; the certificate has all of it."
     if view.kind == "survival":
         return survival_finding(view)
     if view.tree:
         return "A tree: the conditions on the way to a leaf, and how many rows of each class the leaf holds."
-    if view.kind.startswith("quantile") and len(view.columns) == 1:
+    shares = all(len(c.keys) == 1 and isinstance(c.keys[0], float) for c in usable)
+    if view.kind.startswith("quantile") and shares:
         return "; ".join(map(_quantile, usable)) + "."
     if len(usable) == 1 and not view.columns:
         return f"{_words(usable[0])}."
@@ -118,6 +121,16 @@ def finding(view: ReleaseView) -> str:
     if most.low is not None and least.high is not None and most.low <= least.high:
         told += " Their intervals overlap: the noise does not tell them apart."
     return told
+
+
+def _peak(view: ReleaseView, usable: Sequence[CellView]) -> str:
+    """Where a density is largest among its shown points, and how large."""
+    most = max(usable, key=lambda c: c.value or 0.0)
+    told = most.figures
+    return (
+        f"Of the shown points the density is largest at {key_words(most.keys[0])}: {told.value} ({told.interval}) "
+        f"for each unit of {view.columns[0]}. The certificate has the whole function."
+    )
 
 
 def _synthetic(view: ReleaseView) -> str:
@@ -184,6 +197,9 @@ def release_section(view: ReleaseView) -> Markup:
         ),
         _figure(view, drawn),
         _quality(view),
+        tag("p", f"Not counted: {'; '.join(view.left_out)}.", class_="quiet-words")
+        if view.left_out
+        else None,
         _numbers(view, drawn),
         class_="card release",
         id=anchor(view.name),
@@ -264,7 +280,7 @@ def _quality(view: ReleaseView) -> Markup:
             " " if told else "Quality: ",
             tag("span", flag_pill(view, id), f" {n:,} of {total:,}", class_="flagged"),
         ]
-    return tag("p", told, tag("a", "What these words mean", href="#reading"), class_="quality")
+    return tag("p", told, " ", tag("a", "What these words mean", href="#reading"), class_="quality")
 
 
 def flag_pill(view: ReleaseView, id: str) -> Markup:

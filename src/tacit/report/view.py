@@ -438,6 +438,8 @@ class ReleaseView:
     """What the intervals are for."""
     tree: tuple[tuple[str, ...], ...] = ()
     """Of a decision tree, the conditions on the way to each leaf."""
+    left_out: tuple[str, ...] = ()
+    """Which rows no number here counts, by what was declared."""
 
     def __post_init__(self) -> None:
         if not self.name or not self.certificate:
