@@ -273,7 +273,7 @@ def test_one_of_ten_is_withdrawn_and_nine_stand(place: Path, capsys: pytest.Capt
     file = Path("out/values/c4.csv")
     file.write_text(file.read_text().replace("value", "VALUE"))
     assert main(["verify", "out", "--ledger", "survey.ledger"]) == 1
-    assert capsys.readouterr().out.splitlines()[-1] == "this release is not what was made"
+    assert capsys.readouterr().out.splitlines()[-1].startswith("this release is not what was made")
 
 
 def test_all_of_a_charge_are_withdrawn(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -193,7 +193,7 @@ _PRINT = """
 @page{size:A4;margin:11mm 12mm}
 @media print{html{font-size:7.5pt}body{background:#fff;font-size:7.5pt;line-height:1.3}
 main,.top,footer{max-width:none;padding:0}.top{padding-top:0}h1{font-size:15pt;margin:0}.top p{margin:.1rem 0}
-details,.skip,.legend,.question,.files,footer,.quality a{display:none}
+details,.skip,.legend,.question,.files,footer,.quality a,.summary-card,.left-out{display:none}
 .card{border-width:1px 0 0;border-radius:0;padding:.35rem 0;margin:.3rem 0;break-inside:avoid}
 #releases{display:grid;grid-template-columns:minmax(0,1fr);gap:0 1rem;align-items:start}
 #releases.some,#releases.many{grid-template-columns:repeat(2,minmax(0,1fr))}
@@ -556,7 +556,7 @@ def _summary(view: ReportView) -> Markup | None:
         tag("h2", "Summary", id="summary"),
         tag("ul", lines),
         tag("p", paid, class_="quiet-words", data_certificate="the ledger"),
-        class_="card words-card",
+        class_="card words-card summary-card",
         aria_labelledby="summary",
     )
 
