@@ -1,8 +1,9 @@
 """Every default of the curator beside the simplest rival that ten lines of numpy could be, at the same pure epsilon.
 
 One row a unit, added or removed (for "public n": replaced). Errors are means over runs and cells of |released - the
-table's own value|, after clamping; of margins each table counts alike, as for the chooser. A ratio above 1 means that tacit errs more; the last column is twice its standard
-error. Rivals know the bounds, keys and bins that are declared, and that no value is missing; nothing else.
+table's own value|, after clamping; of margins each table counts alike, as for the chooser. A ratio above 1 means that
+tacit errs more; the last column is twice its standard error. Rivals know the bounds, keys and bins that are declared,
+and that no value is missing; nothing else. Medians and densities have benchmarks of their own.
 
 usage: rivals.py [RUNS]; prints a table.
 """

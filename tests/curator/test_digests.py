@@ -63,9 +63,12 @@ CHANGED: dict[str, list[Any]] = {
 
 
 def test_every_field_of_an_ask_changes_the_digest() -> None:
-    # A guess is for previews alone.
-    assert set(CHANGED) == {f.name for f in fields(Query)} - {"guess"}
+    # A guess is for previews alone; bounded noise is for counts with a delta.
+    assert set(CHANGED) == {f.name for f in fields(Query)} - {"guess", "noise"}
     unit = tacit.rows()
+    words: Any = {"schema": SCHEMA, "unit": unit, "budget": tacit.Approximate(epsilon=1.0, delta=1e-6)}
+    counts = [tacit.query(tacit.count(), name="c", epsilon=0.5, delta=1e-6, noise=n) for n in ("", "bounded")]
+    differ([make_plan([a], **words).digest for a in counts])
     own = {"price": Price(epsilon=Fraction(1, 2))}
     one = replace(tacit.query(tacit.mean("v"), name="m"), **own)
     # A weight alone divides nothing, and what holds always is no assumption: see below.
