@@ -1,10 +1,12 @@
 """Medians and quartiles as the curator gives them by default, beside OpenDP, diffprivlib and ten lines of numpy.
 
-Same rows, bounds, relation (add-or-remove, one row a unit) and epsilon. The error is the median over runs and groups of
-|value - the table's quantile|; peers spend all of epsilon on the value and give no interval.
+Same rows, bounds, candidates (4,001 even ones; here the 4,000 ranges between them), relation (add-or-remove, one row a
+unit) and epsilon. diffprivlib needs no candidates. The error is the median over runs and groups of |value - the table's
+quantile|; peers spend all of epsilon on the value and give no interval.
 
 usage: defaults.py [RUNS] [python of OpenDP] [python of diffprivlib]; prints a table. With TACIT_PEERS=FILE the peers'
-errors are kept in that file, and taken from it the next time.
+errors are kept in that file, and taken from it the next time. With TACIT_RESOLUTION=0 tacit has the resolution that
+it chooses by itself, which is finer.
 """
 
 from __future__ import annotations
@@ -29,6 +31,8 @@ from tacit.statistics.quantiles import range_steps
 HERE = Path(__file__).parent
 SHARED = Path("/work/shared/data")
 EPSILONS = (0.1, 0.5, 1.0)
+CANDIDATES = 4001
+RESOLUTION = int(os.environ.get("TACIT_RESOLUTION", CANDIDATES - 1))
 SHARES = {"median": (0.5,), "quartiles": (0.25, 0.5, 0.75)}
 
 
@@ -80,7 +84,8 @@ def ours(
     names = [str(i) for i in range(len(groups))]
     by = {"by": "g"} if len(groups) > 1 else {}
     schema = tacit.Schema({"x": tacit.number(low, high), "g": tacit.category(names)})
-    question = tacit.quantiles("x", at=shares, **by).on(schema, tacit.rows())
+    fine = {"resolution": RESOLUTION} if RESOLUTION else {}
+    question = tacit.quantiles("x", at=shares, **by, **fine).on(schema, tacit.rows())
     column, bins = schema.measured("x"), question.details["bins"]
     how, source = choose(question, price(epsilon=epsilon)), SeededSource(seed=seed)
     steps = range_steps(question, bins)
@@ -101,12 +106,12 @@ def ours(
 
 
 def numpy_draws(groups: list[Any], low: float, high: float, share: float, epsilon: float, runs: int) -> float:
-    """Ten lines: the exponential mechanism over 401 candidates."""
-    rng, candidates, errors = np.random.default_rng(7), np.linspace(low, high, 401), []
+    """Ten lines: the exponential mechanism over the same candidates."""
+    rng, candidates, errors = np.random.default_rng(7), np.linspace(low, high, CANDIDATES), []
     for values in groups:
         below = np.searchsorted(np.sort(values), candidates)
         score = -np.abs(below - share * len(values)) * epsilon / (2 * max(share, 1 - share))
-        noisy = score + rng.gumbel(size=(runs, 401))
+        noisy = score + rng.gumbel(size=(runs, CANDIDATES))
         errors.append(np.abs(candidates[noisy.argmax(axis=1)] - quantile(values, share)))
     return float(np.median(np.concatenate(errors)))
 
@@ -121,7 +126,7 @@ def main(runs: int, peers: dict[str, str]) -> None:
             arrays |= dict(zip(keys, groups, strict=True))
             cases.append({
                 "name": case, "groups": keys, "low": low, "high": high, "shares": shares, "runs": runs,
-                "epsilons": EPSILONS, "candidates": np.linspace(low, high, 1001).tolist(),
+                "epsilons": EPSILONS, "candidates": np.linspace(low, high, CANDIDATES).tolist(),
                 "truth": [[quantile(g, s) for s in shares] for g in groups],
             })  # fmt: skip
     theirs: dict[tuple[str, float, float], dict[str, float]] = {}

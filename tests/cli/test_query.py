@@ -111,6 +111,7 @@ def test_its_folder_verifies(plan: Path, capsys: pytest.CaptureFixture[str]) -> 
         (("mean income where incom > 3", "--epsilon", 1), "income"),
         (("count", "--epsilon", 1, "--preview", "--out", "x"), "--preview"),
         (("count of people", "--epsilon", 1), "people"),
+        (("count where region = '\udcff'", "--epsilon", 1), "UTF-8"),
     ],
 )
 def test_what_is_refused_costs_nothing(

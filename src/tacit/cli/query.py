@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from tacit.cli.output import print_json
-from tacit.cli.plans import INTERRUPTED, JSON, _exit, _fit, free, write_release
+from tacit.cli.plans import INTERRUPTED, JSON, _exit, _fit, free, wanted, write_release
 from tacit.errors import InvalidParameter, charge_made, visible
 
 if TYPE_CHECKING:
@@ -93,7 +93,9 @@ def query(
                 print(visible(str(fit)))
         _exit(fit, problem)
         return
+    exports: tuple[str, ...] = ()
     if out is not None:
+        exports = wanted(found, "")
         free(out, made)
     files: list[Path] = []
     try:
@@ -101,9 +103,7 @@ def query(
             releases = curator.release(made, key=key)
             if out is not None:
                 with nullcontext() if releases[0].replayed else charge_made():
-                    files = write_release(
-                        out, found, made, releases, curator.budget, exports=found.words.exports
-                    )
+                    files = write_release(out, found, made, releases, curator.budget, exports=exports)
     except KeyboardInterrupt:
         print(f"tacit: interrupted; {INTERRUPTED if out is not None else NOTHING_WRITTEN}", file=sys.stderr)
         raise typer.Exit(130) from None

@@ -485,7 +485,8 @@ def query(
 def _certain(interval: object, noise: object) -> bool:
     """Is the interval asked for that bounded noise holds always?"""
     return (
-        noise == "bounded"
+        isinstance(noise, str)
+        and noise == "bounded"
         and not isinstance(interval, bool)
         and isinstance(interval, int | float)
         and interval == 1
@@ -517,6 +518,7 @@ UNSAID: dict[str, Any] = {
     "public": None,
     "target": None,
     "given": None,
+    "noise": "",
     "price": None,
 }
 """What an ask says where nobody said anything, in formats 3 and 4."""
@@ -585,6 +587,7 @@ def _ask(a: Query, schema: Schema, typed: bool, at_first: bool) -> dict[str, Any
         "public": None if a.public is None else a.public.record,
         "target": None if a.target is None else str(a.target),
         "given": _given(a.given, typed, at_first),
+        "noise": a.noise,
         "price": _price(a.price),
     }
     return {

@@ -37,6 +37,12 @@ def plan_of_one(file: PlanFile, table: Mapping[str, Any]) -> PlanFile:
         # Labels of releases that are not asked for here.
         kept["report"] = {word: held for word, held in report.items() if word != "releases"}
     text = toml_text({**kept, "release": [dict(table)]})
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InvalidParameter(
+            parameter="query", value=None, must="be text", hint="it has bytes that are no UTF-8"
+        ) from None
     return replace(read_plan_text(text, file.path), text=text)
 
 
