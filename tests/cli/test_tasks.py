@@ -308,3 +308,14 @@ def test_how_unequal_incomes_are(desk: Desk) -> None:
     assert [row["region"] for row in found] == ["north", "south"]
     for row in found:
         assert float(row["low"]) < 0.47 < float(row["high"])
+
+
+def test_incomes_above_the_declared_bound(desk: Desk) -> None:
+    pd.DataFrame({"income": np.random.default_rng(6).lognormal(10.4, 0.9, 4000)}).to_csv(
+        "incomes.csv", index=False
+    )
+    desk.task("Incomes above the declared bound", "incomes.toml")
+    assert desk("tacit release incomes.toml --out means")[0] == 0
+    (row,) = values("means/values/unclipped_mean-income.csv")
+    assert float(row["low"]) < np.exp(10.4 + 0.405) < float(row["high"])
+    assert "before they were clamped" in Path("means/report.html").read_text(encoding="utf-8")

@@ -259,6 +259,7 @@ STATISTICS: dict[str, dict[str, Any]] = {
     "SparseCount": {"columns": ("state",)},
     "Sum": {"column": "age"},
     "SurvivalCurves": {"time": "age", "event": "sick", "bins": 4, "horizon": None},
+    "UnclippedMean": {"column": "age", "beyond": ("pareto", 2.0)},
     "Variance": {"column": "age", "root": False},
     "WeightedCount": {"survey_weight": "income"},
     "WeightedMean": {"column": "age", "survey_weight": "income"},

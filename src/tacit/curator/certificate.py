@@ -26,7 +26,7 @@ from tacit.exact.canonical import canonical, sha256
 from tacit.guarantees import Guarantee
 from tacit.ledger import entries as signatures
 from tacit.ledger.entries import ALGORITHM, message
-from tacit.sources.axes import Products, Squares, Steps
+from tacit.sources.axes import CountAbove, Products, Squares, Steps
 from tacit.sources.query import RowsWanted
 
 # Signatures on certificates: Ed25519, with a key that the custodian keeps.
@@ -365,7 +365,7 @@ def _said(plan: Plan, planned: Planned, made: dict[str, Any]) -> dict[str, Any]:
             "confidence": float(planned.ask.confidence),
             "cover": question.statistic.covers or (POPULATION if planned.sampled else assignment.covers),
             "do_not_cover": _not_covered(planned),
-            "declared": list(planned.sampled),
+            "declared": [*planned.sampled, *question.details.get("assumes", ())],
         },
         "error": planned.expected.record,
         "price_of_privacy": planned.expected.floor_record,
@@ -424,6 +424,8 @@ def json_text(certificate: dict[str, Any]) -> str:
 
 def _not_covered(planned: Planned) -> list[str]:
     *bounded, sampling = NOT_COVERED
+    if planned.question.details.get("assumes"):
+        bounded[0] = "values below the declared lower bound, which were clamped"
     left_out = beyond_groups(planned.question)
     groups = [f"{left_out}, which were not used"] if left_out else []
     return [*bounded, *groups, *([] if planned.sampled else [sampling])]
@@ -442,7 +444,9 @@ def _columns(planned: Planned) -> set[str]:
             found |= request.names
         found |= {axis.column for axis in request.axes}
         for one in request.aggregates:
-            found |= set(one.present) | ({one.column} if isinstance(one, Steps | Squares) else set())
+            found |= set(one.present) | (
+                {one.column} if isinstance(one, CountAbove | Steps | Squares) else set()
+            )
             found |= one.columns if isinstance(one, Products) else set()
             found |= one.where.columns() if one.where is not None else frozenset()
     return found

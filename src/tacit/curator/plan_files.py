@@ -351,6 +351,13 @@ def standard(where: str, value: Any) -> dict[str, Any]:
     return {column: {key: amount(where, w) for key, w in one.items()} for column, one in value.items()}
 
 
+def tail(where: str, value: Any) -> dict[str, Any]:
+    """One fact about values above a bound: { pareto = 2 }."""
+    if not isinstance(value, Mapping):
+        _refuse(where, value, "be a table", "beyond = { pareto = 2 }")
+    return {word: amount(where, number) for word, number in value.items()}
+
+
 def assumed(where: str, value: Any) -> Any:
     """A table of what is given, or "always"."""
     if not isinstance(value, Mapping) and (not isinstance(value, str) or value != "always"):
@@ -373,6 +380,7 @@ WORDS: dict[str, Reader] = {
     "at_most": whole,
     "at_most_each": each_value,
     "bandwidth": widths,
+    "beyond": tail,
     "bins": edges,
     "by": columns,
     "cells": whole,

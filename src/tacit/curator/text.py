@@ -316,6 +316,8 @@ def _foot(release: Release, standing: bool = True) -> list[str]:
     level = float(release.planned.ask.confidence)
     sampled = release.planned.sampled
     about = f"for the population, if {'; '.join(sampled)}" if sampled else "for the noise only"
+    if assumed := release.planned.question.details.get("assumes", ()):
+        about += f"; before clamping, if {'; '.join(assumed)}"
     if release.planned.question.statistic.declares:
         about = "for sampling and noise, if what is declared is true"
     if release.planned.question.statistic.fits in ("clamping bounds", "thresholds"):
@@ -400,6 +402,7 @@ def question_words(statistic: Mapping[str, Any]) -> str:
         "mean": f"The mean of {statistic.get('column')}",
         "variance": f"The {'standard deviation' if statistic.get('root') else 'variance'} of {statistic.get('column')}",
         "proportion": f"The share of rows with {statistic.get('of')}",
+        "unclipped_mean": f"The mean of {statistic.get('column')}, also of values above its declared bound",
         "inequality": f"How unequal {statistic.get('column')} is: Gini coefficient, Lorenz curve, shares of the top",
         "rate": _rate_words(statistic),
         "ratio": f"The sum of {statistic.get('numerator')} over the sum of {statistic.get('denominator')}",

@@ -475,13 +475,14 @@ def _in_words(statistic: Mapping[str, Any], words: PublicWords) -> dict[str, Any
 
 
 def _population(planned: Planned) -> str:
-    """That intervals are for a population, and on what that rests; nothing where they are for the noise alone."""
-    told = planned.question.details.get("sample", ())
-    return (
-        f" The intervals are for the population: they allow for sampling and for noise, if {'; '.join(told)}."
-        if told
-        else ""
-    )
+    """That intervals are for a population, or for values before clamping, and on what that rests; else nothing."""
+    told, before = (planned.question.details.get(n, ()) for n in ("sample", "assumes"))
+    out = ""
+    if told:
+        out = f" The intervals are for the population: they allow for sampling and for noise, if {'; '.join(told)}."
+    if before:
+        out += f" They are for values before they were clamped at the upper bound, if {'; '.join(before)}."
+    return out
 
 
 def _given(release: Release) -> str:

@@ -302,6 +302,15 @@ class CountPeople(Aggregate):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CountAbove(Aggregate):
+    """How many rows have a stored value above the column's upper bound, which is clamped to it."""
+
+    additive: ClassVar[bool] = True
+
+    column: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Steps(Aggregate):
     """Sum of value - lowest, in steps of the column's grid: whole numbers from 0 to width."""
 

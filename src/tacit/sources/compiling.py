@@ -333,6 +333,8 @@ class Reader:
             return self.table[self.person].nunique(where=self.mask(aggregate))
         if isinstance(aggregate, agg.Products):
             return self._products(aggregate)
+        if isinstance(aggregate, agg.CountAbove):
+            return self._above(aggregate)
         assert isinstance(aggregate, agg.Steps | agg.Squares)
         square = isinstance(aggregate, agg.Squares)
         x = self.offset(aggregate.column, wide=square)
@@ -340,6 +342,18 @@ class Reader:
         width = self.schema.measured(aggregate.column).width
         bits = (width**2 if square else width).bit_length()
         return self.engine.total(x, where=self.mask(aggregate, skip=aggregate.column), bits=bits)
+
+    def _above(self, aggregate: agg.CountAbove) -> Any:
+        """NaN is no value, wherever an engine orders it."""
+        import ibis
+
+        column, x = self.schema.measured(aggregate.column), self.stored(aggregate.column)
+        high = column.high  # type: ignore[attr-defined]
+        above = x > (float(high) if x.type().is_floating() else ibis.literal(high, type=x.type()))
+        if x.type().is_floating():
+            above = above & ~x.isnan()
+        mask = self.mask(aggregate)
+        return self.table.count(where=above if mask is None else above & mask)
 
     def _products(self, aggregate: agg.Products) -> Any:
         """Products of levels below 2^62, in 64 bits."""

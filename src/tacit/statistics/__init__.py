@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tacit.statistics.base import GlobalSensitivity, Part, Question, Statistic
+from tacit.statistics.clipping import UnclippedMean
 from tacit.statistics.consistency import is_valid_histogram, nearest_histogram
 from tacit.statistics.counts import (
     ClampingBounds,
@@ -75,6 +76,7 @@ __all__ = [
     "Sum",
     "SurvivalCurves",
     "Tree",
+    "UnclippedMean",
     "Variance",
     "WeightedCount",
     "WeightedMean",

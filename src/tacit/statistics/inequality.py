@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -301,7 +302,7 @@ def inequality(
     `bins` is a number of geometric bins up to the largest declared value, or edges from the lowest to the largest.
     Intervals hold sampling, noise, and all ways in which rows can lie within a bin.
     """
-    edges: Any = bins if isinstance(bins, int) else tuple(bins) if isinstance(bins, Iterable) else bins
+    edges: Any = bins if isinstance(bins, Integral) else members("bins", bins)
     return Inequality(
         column=column, by=by_columns(by), where=filter_of(where), bins=edges, lorenz=members("lorenz", lorenz),
         top=members("top", top),

@@ -47,6 +47,7 @@ from tacit.statistics.base import (
     public_rows,
     simplex,
 )
+from tacit.statistics.clipping import UnclippedMean, beyond_of
 from tacit.statistics.forms import Average, Form, Linear, Quotient, Root, Share, Spread
 from tacit.statistics.weighted import (
     WeightedMean,
@@ -233,9 +234,18 @@ def mean(
     survey_weight: str | None = None,
     design: Mapping[str, Any] | None = None,
     standard: Mapping[str, Any] | None = None,
-) -> Mean | WeightedMean:
-    """The mean of a number, in each group; with survey weights, and by a design that names primary sampling units."""
+    beyond: Mapping[str, Any] | None = None,
+) -> Mean | UnclippedMean | WeightedMean:
+    """The mean of a number, in each group; with survey weights, and by a design that names primary sampling units.
+
+    `beyond={"pareto": 2}` pays for the number of values above the bound, and makes the interval one for the mean before
+    they were clamped (`tacit.statistics.clipping`).
+    """
     about: dict[str, Any] = {"column": column, "by": by_columns(by), "where": filter_of(where)}
+    if beyond is not None:
+        if survey_weight is not None or design is not None or standard is not None:
+            raise InvalidParameter(parameter="beyond", value="with weights", must="be asked without weights")
+        return UnclippedMean(**about, beyond=beyond_of(beyond))
     surveyed = surveyed_by(survey_weight, design, standard)
     return WeightedMean(**about, **surveyed) if surveyed else Mean(**about)
 
