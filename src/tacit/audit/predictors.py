@@ -1,0 +1,274 @@
+"""Predictors: which of two neighbours gave an output, learned on past outputs alone.
+
+A predictor turns past outputs with their coins into *levels*: a partition of all outputs, ordered by how much they speak
+for the neighbour 1, with the numbers of past outputs of either neighbour in each level. A model scores
+past outputs that it was not fitted to, so that the counts of a level are honest about new outputs. Validity of
+an audit does not rest on any of this, only its power does.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tacit.audit.outputs import Encoder, Output
+from tacit.exact.arrays import Floats, Integers
+
+TAILS = (0.002, 0.005, 0.01, 0.02, 0.04, 0.07)
+QUANTILES = np.array([*TAILS, *np.arange(0.1, 0.91, 0.05), *(1 - np.array(TAILS))[::-1]])
+"""Where levels are cut: finer in the tails, where rare telling outputs are."""
+FOLDS = 5
+FEW = 400
+"""Below this many outputs a model is fitted FOLDS times, each time without a part; above it twice, without a half."""
+MOST_FITTED = 20_000
+"""Outputs that a model is fitted to, the latest; levels count all."""
+APART = 1.5
+"""Standard errors by which the shares of neighbouring levels differ; nearer ones become one level."""
+BELIEF = 1.0
+"""Outputs of each neighbour that a level is believed to have had before any was seen."""
+
+Score = Callable[[Floats, Sequence[Output]], Floats]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Levels:
+    """A partition of outputs in an order, with counts of past outputs: the last level speaks most for neighbour 1."""
+
+    name: str
+    score: Score
+    edges: Floats
+    level_of_bin: Integers
+    ones: Floats
+    zeros: Floats
+    words: Callable[[int, bool], str]
+    """An event in words: all levels from this one on (True), or up to this one (False)."""
+
+    def place(self, columns: Floats, outputs: Sequence[Output]) -> Integers:
+        """The level of each output."""
+        bins = np.searchsorted(self.edges, self.score(columns, outputs), side="left")
+        return np.asarray(self.level_of_bin[bins])
+
+
+def levelled(name: str, scores: Floats, bits: Integers, score: Score, words: Callable[[float, bool], str]) -> Levels:
+    """Levels from honest scores of past outputs: quantiles, then neighbours pooled until the shares of 1 rise."""
+    cuts = np.quantile(scores, QUANTILES, method="lower")
+    distinct = np.unique(scores[:2000])
+    edges = np.unique(cuts) if distinct.size > 40 else np.unique(np.r_[cuts, distinct])
+    bins = np.searchsorted(edges, scores, side="left")
+    ones = np.bincount(bins, weights=bits, minlength=edges.size + 1)
+    zeros = np.bincount(bins, weights=1 - bits, minlength=edges.size + 1)
+    level_of_bin, ones, zeros = _pooled(ones, zeros)
+
+    def event(level: int, up: bool) -> str:
+        inside = np.flatnonzero(level_of_bin >= level if up else level_of_bin <= level)
+        if up:
+            return words(float(edges[inside[0] - 1]) if inside[0] > 0 else -np.inf, True)
+        return words(float(edges[inside[-1]]) if inside[-1] < edges.size else np.inf, False)
+
+    return Levels(
+        name=name, score=score, edges=edges, level_of_bin=level_of_bin, ones=ones, zeros=zeros, words=event
+    )
+
+
+def _pooled(ones: Floats, zeros: Floats) -> tuple[Integers, Floats, Floats]:
+    """Pool adjacent violators: bins in order become levels whose share of ones rises, clearly from one to the next."""
+    pools: list[list[float]] = []
+    for i in range(ones.size):
+        pools.append([float(ones[i]), float(zeros[i]), i, i])
+        while len(pools) > 1 and _share(pools[-1]) <= _share(pools[-2]):
+            last = pools.pop()
+            pools[-1] = [pools[-1][0] + last[0], pools[-1][1] + last[1], pools[-1][2], last[3]]
+    while len(pools) > 2:
+        apart = [_apart(a, b) for a, b in zip(pools, pools[1:], strict=False)]
+        at = int(np.argmin(apart))
+        if apart[at] >= APART:
+            break
+        last = pools.pop(at + 1)
+        pools[at] = [pools[at][0] + last[0], pools[at][1] + last[1], pools[at][2], last[3]]
+    level = np.zeros(ones.size, dtype=np.int64)
+    for at, pool in enumerate(pools):
+        level[int(pool[2]) : int(pool[3]) + 1] = at
+    return level, np.array([p[0] for p in pools]), np.array([p[1] for p in pools])
+
+
+def _apart(a: Sequence[float], b: Sequence[float]) -> float:
+    """Standard errors between the shares of two pools."""
+    n, m = a[0] + a[1] + 1, b[0] + b[1] + 1
+    both = (a[0] + b[0] + 1) / (n + m)
+    return (_share(b) - _share(a)) / float(np.sqrt(both * (1 - both) * (1 / n + 1 / m)))
+
+
+def _share(pool: Sequence[float]) -> float:
+    return (pool[0] + 0.1) / (pool[0] + pool[1] + 0.2)
+
+
+# The four predictors. Each returns None where it has nothing to say.
+
+
+def table(encoder: Encoder, columns: Floats, outputs: Sequence[Output], bits: Integers) -> Levels | None:
+    """Whole outputs that come again: their frequencies on either side. An output that one side never gives is here.
+
+    The honest score of a past output leaves that output out.
+    """
+    seen: dict[Output, list[int]] = {}
+    for output, bit in zip(outputs, bits, strict=True):
+        seen.setdefault(output, [0, 0])[bit] += 1
+    if len(seen) > 0.8 * len(outputs) and len(outputs) > 20:
+        return None
+    honest = np.empty(len(outputs))
+    for i, (output, bit) in enumerate(zip(outputs, bits, strict=True)):
+        zeros, ones = seen[output]
+        honest[i] = np.log((ones - (bit == 1) + 0.5) / (zeros - (bit == 0) + 0.5))
+    kept = {o: float(np.log((ones + 0.5) / (zeros + 0.5))) for o, (zeros, ones) in seen.items()}
+
+    def score(_: Floats, given: Sequence[Output]) -> Floats:
+        return np.array([kept.get(o, 0.0) for o in given])
+
+    def words(edge: float, up: bool) -> str:
+        chosen = [o for o, odds in kept.items() if (odds > edge) == up]
+        chosen.sort(key=lambda o: -abs(kept[o]))
+        return "the output is " + " or ".join(_told(o) for o in chosen[:3]) + (
+            f" or one of {len(chosen) - 3} others" if len(chosen) > 3 else ""
+        )
+
+    return levelled("table of outputs", honest, bits, score, words)
+
+
+def _told(output: Output) -> str:
+    structure, leaves = output
+    if not leaves:
+        return structure
+    shown = ", ".join(repr(leaf) for leaf in leaves[:12]) + (", ..." if len(leaves) > 12 else "")
+    return f"[{shown}]" if len(leaves) > 1 else shown
+
+
+def projection(
+    encoder: Encoder, columns: Floats, outputs: Sequence[Output], bits: Integers, q: float = 0.5
+) -> Levels | None:
+    """One column and one direction: the one whose levels promised most on the past."""
+    best: Levels | None = None
+    most = -np.inf
+    for c in range(columns.shape[1]):
+        one = columns[:, c]
+        if np.all(one == one[0]) or np.all(np.isnan(one)):
+            continue
+        for sign in (1.0, -1.0):
+            made = _by_column(encoder, columns, bits, c, sign)
+            gain = promise(made, q)
+            if gain > most:
+                best, most = made, gain
+    return best
+
+
+def _by_column(encoder: Encoder, columns: Floats, bits: Integers, c: int, sign: float) -> Levels:
+    def score(given: Floats, _: Sequence[Output]) -> Floats:
+        one = sign * given[:, c]
+        return np.where(np.isnan(one), -np.inf if sign > 0 else np.inf, np.clip(one, -1e308, 1e308))
+
+    def words(edge: float, up: bool) -> str:
+        name = encoder.in_words(c)
+        if not np.isfinite(edge):
+            return f"{name} is anything"
+        verb = ("above" if up else "at most") if sign > 0 else ("below" if up else "at least")
+        return f"{name} is {verb} {sign * edge:.6g}"
+
+    return levelled("one column", score(columns, ()), bits, score, words)
+
+
+def promise(levels: Levels, q: float) -> float:
+    """What betting on these levels would have gained, with counts as frequencies shrunk to one half."""
+    n = levels.ones + levels.zeros
+    share = (levels.ones + 2) / (n + 4)
+    most = np.maximum(share, 1 - share)
+    gain = most * np.log(most / q) + (1 - most) * np.log((1 - most) / (1 - q)) if q < 1 else 0.0
+    return float(np.sum(np.where(most > q, n * gain, 0.0)))
+
+
+def _by_model(
+    name: str,
+    make: Callable[[], Any],
+    prepare: Callable[[Floats], Floats],
+    columns: Floats,
+    bits: Integers,
+) -> Levels | None:
+    """Levels by the scores of models that did not see the scored part; new outputs get the mean of all models' scores."""
+    n = len(bits)
+    folds = FOLDS if n < FEW else 2
+    fold = np.arange(n) % folds
+    late = np.arange(n) >= n - MOST_FITTED
+    ready = prepare(columns)
+    honest = np.zeros(n)
+    models = []
+    for out in range(folds):
+        use = (fold != out) & late
+        if len(np.unique(bits[use])) < 2:
+            return None
+        model = make()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(ready[use], bits[use])
+            honest[fold == out] = model.decision_function(ready[fold == out])
+        models.append(model)
+
+    def score(given: Floats, _: Sequence[Output]) -> Floats:
+        if not len(given):
+            return np.empty(0)
+        prepared = prepare(given)
+        return np.asarray(sum(m.decision_function(prepared) for m in models) / len(models))
+
+    def words(edge: float, up: bool) -> str:
+        return f"the score of {name} is {'above' if up else 'at most'} {edge:.3g}"
+
+    return levelled(name, honest, bits, score, words)
+
+
+def logistic(encoder: Encoder, columns: Floats, outputs: Sequence[Output], bits: Integers) -> Levels | None:
+    """Logistic regression on standardised columns, missing ones marked."""
+    from sklearn.linear_model import LogisticRegression
+
+    gaps = np.isnan(columns).any(axis=0)
+    capped = _capped(columns)
+    middle = np.median(capped, axis=0)
+    spread = np.maximum(np.std(capped, axis=0), 1e-12)
+    used = np.std(capped, axis=0) > 1e-12
+    if not used.any() and not gaps.any():
+        return None
+    low, high = np.quantile(capped, 0.01, axis=0), np.quantile(capped, 0.99, axis=0)
+
+    def prepare(given: Floats) -> Floats:
+        clipped = np.clip(_capped(given), low, high)
+        return np.column_stack([((clipped - middle) / spread)[:, used], np.isnan(given[:, gaps])])
+
+    return _by_model(
+        "a logistic regression", lambda: LogisticRegression(C=0.3, max_iter=60, tol=1e-3), prepare, columns, bits
+    )
+
+
+def boosted(encoder: Encoder, columns: Floats, outputs: Sequence[Output], bits: Integers) -> Levels | None:
+    """Boosted trees on the columns as they are."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    def make() -> Any:
+        return HistGradientBoostingClassifier(
+            max_iter=50,
+            learning_rate=0.1,
+            max_leaf_nodes=8,
+            min_samples_leaf=15,
+            max_bins=63,
+            early_stopping=False,
+            random_state=0,
+        )
+
+    return _by_model("boosted trees", make, _capped_with_gaps, columns, bits)
+
+
+def _capped(columns: Floats) -> Floats:
+    return np.clip(np.nan_to_num(columns, nan=0.0), -1e100, 1e100)
+
+
+def _capped_with_gaps(columns: Floats) -> Floats:
+    return np.clip(np.nan_to_num(columns, nan=-1e90), -1e100, 1e100)
