@@ -16,11 +16,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit.audit.claimed import AuditedClaim
-from tacit.audit.predictors import BELIEF, Levels
-from tacit.exact.arrays import Floats, Integers
+from tacit.audit.predictors import BELIEF, Levels, promise
+from tacit.exact.arrays import Booleans, Floats, Integers
 
 CAUTION = 0.5
 """Standard errors by which a frequency is drawn towards a coin before it is bet on."""
+PROMISE = 1.5
+"""What the past must promise, in ln of the wealth, before a strategy bets on a pair of neighbours."""
+SIGNIFICANT = 1.0
+"""The same for a curve: standard errors by which the event exceeded the claim."""
 STAKE = 0.75
 """The part of the wealth that a bet on a curve may lose at most."""
 FORGET = 0.8
@@ -39,6 +43,8 @@ class CoinBets:
 
     logs: Floats
     """ln of the factor by level, coin and claim."""
+    staked: Booleans
+    """By claim: did the past promise enough for a bet? Other bets are only watched."""
 
     @classmethod
     def on(cls, levels: Levels, q: Floats) -> CoinBets:
@@ -55,7 +61,30 @@ class CoinBets:
             safe = np.where(bet, p, q)
             logs[:, right] += np.where(bet, np.log(safe / q), 0.0)
             logs[:, 1 - right] += np.where(bet, np.log((1 - safe) / (1 - q)), 0.0)
-        return cls(logs=logs)
+        staked = np.array([promise(levels, float(one)) >= PROMISE for one in q[0]])
+        return cls(logs=logs, staked=staked)
+
+    @classmethod
+    def on_events(cls, levels: Levels, q: Floats) -> CoinBets:
+        """One event from each end of the levels, for each claim the one that would have gained most."""
+        logs = np.zeros((len(levels.ones), 2, q.size))
+        promised = np.zeros(q.size)
+        for mine, other, right in ((levels.ones, levels.zeros, 1), (levels.zeros[::-1], levels.ones[::-1], 0)):
+            ones, zeros = np.cumsum(mine[::-1])[::-1], np.cumsum(other[::-1])[::-1]
+            n = ones + zeros
+            share = (ones + BELIEF) / (n + 2 * BELIEF)
+            p = share - CAUTION * np.sqrt(share * (1 - share) / (n + 2 * BELIEF))
+            for g, at in enumerate(q):
+                bet = np.clip(p, at, 1.0)
+                gain = np.where(p > at, n * (share * np.log(bet / at) + (1 - share) * np.log((1 - bet) / (1 - at))), 0)
+                cut = int(np.argmax(gain))
+                if gain[cut] <= 0:
+                    continue
+                promised[g] += gain[cut]
+                inside = slice(cut, None) if right else slice(0, len(n) - cut)
+                logs[inside, right, g] = np.log(p[cut] / at)
+                logs[inside, 1 - right, g] = np.log((1 - p[cut]) / (1 - at))
+        return cls(logs=logs, staked=promised >= PROMISE)
 
     def gains(self, level: Integers, coin: Integers) -> Floats:
         """What the outputs of a batch gain together: ln of the factor, by claim."""
@@ -75,6 +104,7 @@ class CurveBets:
     epsilon: float
     delta: Floats
     stake: Floats
+    staked: Booleans
     cut: Integers
     """By claim: outputs from this level on (for direction 1), or up to it (for direction 0), are in the event."""
     direction: int
@@ -97,7 +127,8 @@ class CurveBets:
         stake = np.clip(safe / (spread[cut, 0] + safe**2), 0.0, STAKE / (grown + delta))
         stake = np.where(np.isfinite(strength[cut, claims]), stake, 0.0)
         level = cut if direction else len(mine) - 1 - cut
-        return cls(epsilon=epsilon, delta=delta, stake=stake, cut=level, direction=direction)
+        staked = strength[cut, claims] >= SIGNIFICANT
+        return cls(epsilon=epsilon, delta=delta, stake=stake, staked=staked, cut=level, direction=direction)
 
     def _inside(self, level: Integers, claim: int) -> Floats:
         held = level >= self.cut[claim] if self.direction else level <= self.cut[claim]
@@ -141,8 +172,12 @@ class Wealth:
         """ln of the wealth, by claim."""
         return np.asarray(np.logaddexp.reduce(self.prior[:, None] + self.logs, axis=0))
 
-    def take(self, pair: int, gains: Floats, paths: Floats, *, cost: int, needed: float) -> bool:
+    def take(
+        self, pair: int, gains: Floats, paths: Floats, staked: Booleans, *, cost: int, needed: float
+    ) -> bool:
         """One batch of a pair: gains by strategy and claim, paths by strategy and output; is the claim rejected?
+
+        Where `staked` (by strategy and claim) is false, the bet was only watched, to choose later leaders.
 
         `cost` is the number of outputs a bet, 1 or 2; `needed` the ln of the wealth that rejects.
         """
@@ -152,7 +187,8 @@ class Wealth:
         claims = np.arange(len(self.ladder))
         first = choice[self.main]
         leader = paths[first] if leads[self.main] else np.zeros(paths.shape[1])
-        run = self.logs[:, self.main, None] + np.cumsum(np.vstack([paths, leader]), axis=1)
+        real = paths * staked[:, self.main, None]
+        run = self.logs[:, self.main, None] + np.cumsum(np.vstack([real, leader]), axis=1)
         course = np.logaddexp.reduce(self.prior[:, None] + run, axis=0)
         over = np.flatnonzero(course >= needed)
         if over.size and self.crossed is None:
@@ -160,7 +196,7 @@ class Wealth:
         for i in np.unique(np.linspace(0, course.size - 1, num=min(course.size, 24)).astype(int)):
             self.path.append((self.outputs + cost * (int(i) + 1), float(course[i])))
         self.outputs += cost * paths.shape[1]
-        self.logs[:-1] += gains
+        self.logs[:-1] += gains * staked
         self.logs[-1] += np.where(leads, gains[choice, claims], 0.0)
         self.lasting[pair] = FORGET * lasting + gains
         now = self.value()

@@ -21,12 +21,14 @@ from tacit.exact.arrays import Floats, Integers
 TAILS = (0.002, 0.005, 0.01, 0.02, 0.04, 0.07)
 QUANTILES = np.array([*TAILS, *np.arange(0.1, 0.91, 0.05), *(1 - np.array(TAILS))[::-1]])
 """Where levels are cut: finer in the tails, where rare telling outputs are."""
+FINE = np.array([*TAILS, *np.arange(0.01, 0.995, 0.01), *(1 - np.array(TAILS))[::-1]])
+"""The same for events of one column, of which one cut is chosen."""
 FOLDS = 5
 FEW = 400
 """Below this many outputs a model is fitted FOLDS times, each time without a part; above it twice, without a half."""
 MOST_FITTED = 20_000
 """Outputs that a model is fitted to, the latest; levels count all."""
-APART = 1.5
+APART = 2.2
 """Standard errors by which the shares of neighbouring levels differ; nearer ones become one level."""
 BELIEF = 1.0
 """Outputs of each neighbour that a level is believed to have had before any was seen."""
@@ -44,6 +46,8 @@ class Levels:
     level_of_bin: Integers
     ones: Floats
     zeros: Floats
+    events: bool
+    """Are these fine bins, of which runs from one end are events, instead of levels that are clearly apart?"""
     words: Callable[[int, bool], str]
     """An event in words: all levels from this one on (True), or up to this one (False)."""
 
@@ -53,15 +57,25 @@ class Levels:
         return np.asarray(self.level_of_bin[bins])
 
 
-def levelled(name: str, scores: Floats, bits: Integers, score: Score, words: Callable[[float, bool], str]) -> Levels:
+def levelled(
+    name: str,
+    scores: Floats,
+    bits: Integers,
+    score: Score,
+    words: Callable[[float, bool], str],
+    *,
+    events: bool = False,
+) -> Levels:
     """Levels from honest scores of past outputs: quantiles, then neighbours pooled until the shares of 1 rise."""
-    cuts = np.quantile(scores, QUANTILES, method="lower")
+    cuts = np.quantile(scores, np.unique(FINE) if events else QUANTILES, method="lower")
     distinct = np.unique(scores[:2000])
     edges = np.unique(cuts) if distinct.size > 40 else np.unique(np.r_[cuts, distinct])
     bins = np.searchsorted(edges, scores, side="left")
     ones = np.bincount(bins, weights=bits, minlength=edges.size + 1)
     zeros = np.bincount(bins, weights=1 - bits, minlength=edges.size + 1)
-    level_of_bin, ones, zeros = _pooled(ones, zeros)
+    level_of_bin = np.arange(edges.size + 1)
+    if not events:
+        level_of_bin, ones, zeros = _pooled(ones, zeros)
 
     def event(level: int, up: bool) -> str:
         inside = np.flatnonzero(level_of_bin >= level if up else level_of_bin <= level)
@@ -70,7 +84,14 @@ def levelled(name: str, scores: Floats, bits: Integers, score: Score, words: Cal
         return words(float(edges[inside[-1]]) if inside[-1] < edges.size else np.inf, False)
 
     return Levels(
-        name=name, score=score, edges=edges, level_of_bin=level_of_bin, ones=ones, zeros=zeros, words=event
+        name=name,
+        score=score,
+        edges=edges,
+        level_of_bin=level_of_bin,
+        ones=ones,
+        zeros=zeros,
+        events=events,
+        words=event,
     )
 
 
@@ -176,16 +197,22 @@ def _by_column(encoder: Encoder, columns: Floats, bits: Integers, c: int, sign: 
         verb = ("above" if up else "at most") if sign > 0 else ("below" if up else "at least")
         return f"{name} is {verb} {sign * edge:.6g}"
 
-    return levelled("one column", score(columns, ()), bits, score, words)
+    return levelled("one column", score(columns, ()), bits, score, words, events=True)
 
 
 def promise(levels: Levels, q: float) -> float:
     """What betting on these levels would have gained, with counts as frequencies shrunk to one half."""
-    n = levels.ones + levels.zeros
-    share = (levels.ones + 2) / (n + 4)
-    most = np.maximum(share, 1 - share)
-    gain = most * np.log(most / q) + (1 - most) * np.log((1 - most) / (1 - q)) if q < 1 else 0.0
-    return float(np.sum(np.where(most > q, n * gain, 0.0)))
+    if levels.events:
+        ends = ((levels.ones[::-1], levels.zeros[::-1]), (levels.zeros, levels.ones))
+        return sum(max(0.0, float(np.max(_gain(np.cumsum(a), np.cumsum(b), q)))) for a, b in ends)
+    return float(np.sum(_gain(levels.ones, levels.zeros, q) + _gain(levels.zeros, levels.ones, q)))
+
+
+def _gain(mine: Floats, other: Floats, q: float) -> Floats:
+    n = mine + other
+    share = (mine + 2) / (n + 4)
+    gain = share * np.log(share / q) + (1 - share) * np.log((1 - share) / (1 - q))
+    return np.where(share > q, n * gain, 0.0)
 
 
 def _by_model(
