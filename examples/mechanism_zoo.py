@@ -50,14 +50,23 @@ def exponential(scores: Answers) -> int:
     return int(rng.choice(len(scores), p=weights / weights.sum()))
 
 
+exponential.data_dependent_proof = "McSherry and Talwar 2007"  # type: ignore[attr-defined]
+
+
 def noisy_max(scores: Answers) -> int:
     """Report noisy max with Laplace noise of scale 2: the index alone."""
     return int(np.argmax(np.asarray(scores, dtype=float) + rng.laplace(scale=2.0, size=len(scores))))
 
 
+noisy_max.data_dependent_proof = "Dwork and Roth 2014, 3.3"  # type: ignore[attr-defined]
+
+
 def randomised_response(bit: float) -> int:
     """The bit with probability e / (1 + e), the other one otherwise."""
     return int(bit) if rng.random() < math.e / (1 + math.e) else 1 - int(bit)
+
+
+randomised_response.data_dependent_proof = "Warner 1965"  # type: ignore[attr-defined]
 
 
 def clipped_sum(rows: Answers) -> float:
@@ -78,7 +87,7 @@ def sparse_vector_1(answers: Answers, epsilon: float = 1.0) -> list[bool]:
     return out
 
 
-sparse_vector_1.data_dependent_stop = "sparse-vector"  # type: ignore[attr-defined]
+sparse_vector_1.data_dependent_proof = "Lyu, Su and Li 2017"  # type: ignore[attr-defined]
 
 
 def sparse_vector_2(answers: Answers, epsilon: float = 1.0) -> list[bool]:
@@ -97,7 +106,7 @@ def sparse_vector_2(answers: Answers, epsilon: float = 1.0) -> list[bool]:
     return out
 
 
-sparse_vector_2.data_dependent_stop = "sparse-vector"  # type: ignore[attr-defined]
+sparse_vector_2.data_dependent_proof = "Lyu, Su and Li 2017"  # type: ignore[attr-defined]
 
 
 # Broken mechanisms.

@@ -21,12 +21,16 @@ from tacit.exact.arrays import Booleans, Floats, Integers
 
 CAUTION = 0.5
 """Standard errors by which a frequency is drawn towards a coin before it is bet on."""
-PROMISE = 1.5
-"""What the past must promise, in ln of the wealth, before a strategy bets on a pair of neighbours."""
+PROMISE = 0.5
+"""What the past must promise before a strategy bets on a pair of neighbours: this many times ln of its outputs."""
 SIGNIFICANT = 1.0
 """The same for a curve: standard errors by which the event exceeded the claim."""
 STAKE = 0.75
 """The part of the wealth that a bet on a curve may lose at most."""
+TOGETHER = 2.0
+"""Standard errors below which the frequencies of two opposite events are taken for one."""
+UNSTAKED = 3.0
+"""By how much a strategy that is only watched must be ahead to lead."""
 FORGET = 0.8
 """What remains of a strategy's past gains when the leader of the next stage is chosen."""
 LEADER = 0.5
@@ -61,30 +65,40 @@ class CoinBets:
             safe = np.where(bet, p, q)
             logs[:, right] += np.where(bet, np.log(safe / q), 0.0)
             logs[:, 1 - right] += np.where(bet, np.log((1 - safe) / (1 - q)), 0.0)
-        staked = np.array([promise(levels, float(one)) >= PROMISE for one in q[0]])
+        enough = PROMISE * np.log(n.sum() + 1)
+        staked = np.array([promise(levels, float(one)) >= enough for one in q[0]])
         return cls(logs=logs, staked=staked)
 
     @classmethod
     def on_events(cls, levels: Levels, q: Floats) -> CoinBets:
         """One event from each end of the levels, for each claim the one that would have gained most."""
-        logs = np.zeros((len(levels.ones), 2, q.size))
+        size = len(levels.ones)
+        logs = np.zeros((size, 2, q.size))
         promised = np.zeros(q.size)
-        for mine, other, right in ((levels.ones, levels.zeros, 1), (levels.zeros[::-1], levels.ones[::-1], 0)):
-            ones, zeros = np.cumsum(mine[::-1])[::-1], np.cumsum(other[::-1])[::-1]
-            n = ones + zeros
-            share = (ones + BELIEF) / (n + 2 * BELIEF)
-            p = share - CAUTION * np.sqrt(share * (1 - share) / (n + 2 * BELIEF))
-            for g, at in enumerate(q):
-                bet = np.clip(p, at, 1.0)
-                gain = np.where(p > at, n * (share * np.log(bet / at) + (1 - share) * np.log((1 - bet) / (1 - at))), 0)
-                cut = int(np.argmax(gain))
-                if gain[cut] <= 0:
+        ends = (
+            (np.cumsum(levels.ones[::-1])[::-1], np.cumsum(levels.zeros[::-1])[::-1]),
+            (np.cumsum(levels.zeros)[::-1], np.cumsum(levels.ones)[::-1]),
+        )
+        for g, at in enumerate(q):
+            found = [(right, *_best_cut(*end, float(at))) for end, right in zip(ends, (1, 0), strict=True)]
+            promised[g] = sum(gain for _, _, gain, _, _ in found)
+            bets = [one for one in found if one[2] > 0]
+            if len(bets) == 2:
+                # Most mechanisms tell as much in one direction as in the other: one frequency has half the variance.
+                (_, _, _, k, n), (_, _, _, m, l) = bets
+                error = np.sqrt(k * (n - k) / n**3 + m * (l - m) / l**3 + 1e-9)
+                if abs(k / n - m / l) < TOGETHER * error:
+                    bets = [(right, cut, gain, k + m, n + l) for right, cut, gain, _, _ in bets]
+            for right, cut, _, k, n in bets:
+                share = (k + BELIEF) / (n + 2 * BELIEF)
+                p = share - CAUTION * np.sqrt(share * (1 - share) / (n + 2 * BELIEF))
+                if p <= at:
                     continue
-                promised[g] += gain[cut]
-                inside = slice(cut, None) if right else slice(0, len(n) - cut)
-                logs[inside, right, g] = np.log(p[cut] / at)
-                logs[inside, 1 - right, g] = np.log((1 - p[cut]) / (1 - at))
-        return cls(logs=logs, staked=promised >= PROMISE)
+                inside = slice(cut, None) if right else slice(0, size - cut)
+                logs[inside, right, g] = np.log(p / at)
+                logs[inside, 1 - right, g] = np.log((1 - p) / (1 - at))
+        enough = PROMISE * np.log(levels.ones.sum() + levels.zeros.sum() + 1)
+        return cls(logs=logs, staked=promised >= enough)
 
     def gains(self, level: Integers, coin: Integers) -> Floats:
         """What the outputs of a batch gain together: ln of the factor, by claim."""
@@ -95,6 +109,16 @@ class CoinBets:
     def path(self, level: Integers, coin: Integers, claim: int) -> Floats:
         """ln of the factor of each output, for one claim."""
         return np.asarray(self.logs[level, coin, claim])
+
+
+def _best_cut(mine: Floats, other: Floats, q: float) -> tuple[int, float, float, float]:
+    """Of events from one end, by cut: the one that would have gained most, its gain, its hits and its outputs."""
+    n = mine + other
+    share = (mine + BELIEF) / (n + 2 * BELIEF)
+    p = np.maximum(share - CAUTION * np.sqrt(share * (1 - share) / (n + 2 * BELIEF)), q)
+    gain = n * (share * np.log(p / q) + (1 - share) * np.log((1 - p) / (1 - q)))
+    cut = int(np.argmax(gain))
+    return cut, float(gain[cut]), float(mine[cut]), float(n[cut])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +176,7 @@ class Wealth:
     """The wealth of all bets against each claim of a ladder: a mixture of strategies and of their leader.
 
     A strategy bets on every pair of neighbours, and its wealth is the product over all of them. The leader of a pair is
-    the strategy that would have gained most there lately; it bets nothing where none would have gained.
+    the strategy that would have gained most there lately, if it gained or the past promises enough.
     """
 
     def __init__(self, claim: AuditedClaim, *, strategies: int, pairs: int) -> None:
@@ -182,8 +206,9 @@ class Wealth:
         `cost` is the number of outputs a bet, 1 or 2; `needed` the ln of the wealth that rejects.
         """
         lasting = self.lasting[pair]
-        choice = np.argmax(lasting, axis=0)
+        choice = np.argmax(np.where(staked, lasting, lasting - UNSTAKED), axis=0)
         leads = np.take_along_axis(lasting, choice[None], axis=0)[0] > 0
+        leads |= np.take_along_axis(staked, choice[None], axis=0)[0]
         claims = np.arange(len(self.ladder))
         first = choice[self.main]
         leader = paths[first] if leads[self.main] else np.zeros(paths.shape[1])

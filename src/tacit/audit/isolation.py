@@ -48,9 +48,12 @@ def split_place(text: str) -> tuple[Path, str]:
 def load(text: str) -> Any:
     """An object of a Python file. This runs the file."""
     path, name = split_place(text)
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    spec = importlib.util.spec_from_file_location(path.stem, path.resolve())
     if spec is None or spec.loader is None:
         raise InvalidParameter(parameter="mechanism", value=str(path), must="be a Python file")
+    module = sys.modules.get(path.stem)
+    if module is not None and getattr(module, "__file__", None) == spec.origin and hasattr(module, name):
+        return getattr(module, name)
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module
     sys.path.insert(0, str(path.parent.resolve()))
@@ -117,13 +120,7 @@ def child(argv: Sequence[str]) -> None:
     quiet = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):
         os.dup2(quiet, fd)
-    try:
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    except (ImportError, ValueError, OSError):
-        pass
+    _limit(memory)
     try:
         f = load(place)
         if not callable(f):
@@ -134,7 +131,7 @@ def child(argv: Sequence[str]) -> None:
             pairs = given_neighbours(_read(asked))
         inputs = [(packed_input(x), x) for pair in pairs.pairs for x in pair]
         _write(reply, ("ready", pairs.relation, [_plain_input(x) for pair in pairs.pairs for x in pair],
-                       str(getattr(f, "data_dependent_stop", ""))))  # fmt: skip
+                       str(getattr(f, "data_dependent_proof", ""))))  # fmt: skip
     except TacitError as problem:
         _write(reply, ("refused", problem.message, problem.hint, ""))
         return
@@ -186,6 +183,65 @@ class _Plain(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> Any:
         raise pickle.UnpicklingError("only plain values are read")
+
+
+def child_replay(argv: Sequence[str]) -> None:
+    """The process's program for a replay: place, neighbours, claim, sensitivity, memory; one reply."""
+    from tacit.audit.claimed import claim_of
+    from tacit.audit.grey_box import replay
+    from tacit.audit.recording import Tape
+
+    place, neighbours, claim, sensitivity, memory = argv
+    reply = os.fdopen(os.dup(1), "wb", buffering=0)
+    quiet = os.open(os.devnull, os.O_RDWR)
+    for fd in (0, 1, 2):
+        os.dup2(quiet, fd)
+    _limit(int(memory))
+    try:
+        with Tape() as tape:
+            f = load(place)
+            pairs = given_neighbours(load(neighbours) if "::" in neighbours else neighbours)
+            tape.loaded()
+            folder = str(Path(place.rpartition("::")[0]).parent.resolve()) + "/"
+            found = replay(
+                f, neighbours=pairs, tape=tape, claim=claim_of(claim),
+                sensitivity=float(sensitivity) if sensitivity else None, folder=folder,
+            )  # fmt: skip
+        _write(reply, ("replay", found.to_dict(), found.lines()))
+    except TacitError as problem:
+        _write(reply, ("refused", problem.message, problem.hint))
+
+
+def replay_of_file(
+    place: str, *, claim: str, neighbours: str, sensitivity: float | None = None, seconds: float = 60.0, memory: int = MEMORY
+) -> tuple[dict[str, Any], list[str]] | None:
+    """The grey box on FILE.py::function in a process of its own; None if it took too long or ended."""
+    split_place(place)
+    given = [place, neighbours, claim, "" if sensitivity is None else repr(sensitivity), str(memory)]
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", "import sys; from tacit.audit.isolation import child_replay as c; c(sys.argv[1:])",
+             *given],
+            stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return None
+    said = _read(io.BytesIO(done.stdout))
+    if said is None:
+        return None
+    if said[0] == "refused":
+        raise InvalidParameter(parameter="mechanism", value=place, must=f"be of use: {said[1]}", hint=said[2])
+    return said[1], said[2]
+
+
+def _limit(memory: int) -> None:
+    try:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    except (ImportError, ValueError, OSError):
+        pass
 
 
 # The parent.

@@ -7,6 +7,7 @@ import typer
 import tacit
 from tacit.cli.account import EventCommand, account, calibrate
 from tacit.cli.attack import attack
+from tacit.cli.audit import audit
 from tacit.cli.check import check, treat
 from tacit.cli.demo import demo, twin
 from tacit.cli.explain import explain, reproduce, theorem
@@ -47,6 +48,7 @@ def root(
 
 app.command(name="account", cls=EventCommand)(account)
 app.add_typer(attack, name="attack")
+app.command(name="audit")(audit)
 app.command(name="calibrate", cls=EventCommand)(calibrate)
 app.command(name="check")(check)
 app.add_typer(coupled, name="coupled")

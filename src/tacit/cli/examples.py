@@ -81,6 +81,11 @@ EXAMPLES: dict[str, Example] = {
         "system, idea, source, attack, questions, people, claims, right, guessing, alone",
     ),
     "attack tables": Example("attack tables", f"{_FOUND}, solutions, complete, unique, nodes"),
+    "audit": Example(
+        "audit mechanism.py::release --claim epsilon=1 --neighbours number --outputs 400",
+        "mechanism, claim, parameter, claimed, neighbours, rejected, level, outputs, rejected_after, lower, wealth, event, "
+        "could_not_see, notes, ended, seconds, replay, out",
+    ),
     "calibrate": Example(
         'calibrate --epsilon 1 --delta 1e-6 --event "gaussian times=100"',
         "parameter, value, noise_multiplier, event, epsilon, delta, accountant, neighbours",

@@ -1,0 +1,298 @@
+"""The grey box: two neighbours meet the same noise; everything but the noise must then be the same.
+
+A mechanism is run on both inputs of a pair with one tape of recorded randomness. The audit compares executed lines
+after the first draw, draws, parameters of the noise, types, shapes and texts, and names the first place where the runs part. Where the output is
+the answer plus noise, the difference of the outputs is the difference of the true answers, which is held against the
+declared sensitivity and against the scale of the noise.
+
+A right mechanism may part as well: sparse vector stops where noise tells it to. So a parting accuses only where no proof
+of the data-dependent step is declared (`data_dependent_proof` of the function).
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from tacit.audit.claimed import AuditedClaim
+from tacit.audit.isolation import packed_input, run_once
+from tacit.audit.neighbours import NeighbourPairs
+from tacit.audit.outputs import Output, is_answer
+from tacit.audit.recording import Draw, Tape
+from tacit.guarantees import GaussianDP, Pure
+
+TAPES = 5
+"""Tapes for each pair of neighbours."""
+MOST_LINES = 200_000
+ROUNDED = 1 / 32
+"""Differences of outputs that vary by less than this are taken for constant: mechanisms round to a grid."""
+_LETTERS = "if"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parting:
+    """One way in which neighbours part under the same noise."""
+
+    kind: str
+    place: str
+    """File and line."""
+    words: str
+    accuses: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replay:
+    """The answer of the grey box."""
+
+    partings: tuple[Parting, ...]
+    pairs: int
+    draws: int
+    additive: bool
+    moved: float
+    """The largest L1 difference of two outputs under the same noise, where outputs are answers plus noise."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def accuses(self) -> bool:
+        """Does a parting accuse the mechanism?"""
+        return any(p.accuses for p in self.partings)
+
+    def lines(self) -> list[str]:
+        """The answer in sentences."""
+        said = [f"{'breaks' if p.accuses else 'parts'} at {p.place}: {p.words}" for p in self.partings]
+        if not self.partings:
+            said.append(f"replay: no difference but the noise on {self.pairs} pairs of neighbours, {self.draws:,} draws")
+        return [*said, *self.notes, UNSEEN]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {**asdict(self), "accuses": self.accuses, "could_not_see": UNSEEN}
+
+
+UNSEEN = (
+    "a replay could not have seen: inputs that are not in its list, steps before the first draw and inside compiled code, durations,"
+    " and whether the noise has the distribution that its name says"
+)
+
+
+@dataclass(slots=True)
+class _Run:
+    output: Output
+    lines: list[tuple[str, int]] = field(default_factory=list)
+    draws: list[Draw] = field(default_factory=list)
+
+
+def _traced(f: Callable[[Any], Any], packed: bytes | None, given: Any, folder: str, tape: Tape) -> _Run:
+    """One run with its lines in the mechanism's folder."""
+    lines: list[tuple[str, int]] = []
+
+    def inside(frame: FrameType, event: str, _: Any) -> Any:
+        # Before the first draw a sum over rows takes as many steps as there are rows: this is time, and not compared.
+        if event == "line" and tape.draws and len(lines) < MOST_LINES:
+            lines.append((frame.f_code.co_filename, frame.f_lineno))
+        return inside
+
+    def called(frame: FrameType, event: str, _: Any) -> Any:
+        return inside if frame.f_code.co_filename.startswith(folder) else None
+
+    tape.rewind()
+    before = sys.gettrace()
+    sys.settrace(called)
+    try:
+        out = run_once(f, packed, given)
+    finally:
+        sys.settrace(before)
+    return _Run(output=out, lines=lines, draws=list(tape.draws))
+
+
+def replay(
+    f: Callable[[Any], Any],
+    *,
+    neighbours: NeighbourPairs,
+    tape: Tape,
+    claim: AuditedClaim | None = None,
+    proof: str = "",
+    sensitivity: float | None = None,
+    tapes: int = TAPES,
+    folder: str | None = None,
+) -> Replay:
+    """Run a function on each pair of neighbours with the same noise, and compare. The tape must be in place."""
+    code = getattr(f, "__code__", None)
+    file = code.co_filename if code is not None else ""
+    folder = folder if folder is not None else str(Path(file).parent) + "/" if file else ""
+    proof = proof or str(getattr(f, "data_dependent_proof", ""))
+    found: dict[tuple[str, str], Parting] = {}
+    notes: list[str] = []
+    draws, moved, additive, checked = 0, 0.0, True, 0
+    start = f"{file}:{code.co_firstlineno}" if code is not None else getattr(f, "__name__", "the function")
+    for a, b in neighbours.pairs:
+        packed = (packed_input(a), a), (packed_input(b), b)
+        differences: list[np.ndarray[Any, Any]] = []
+        scales: list[tuple[str, float]] = []
+        for t in range(tapes):
+            tape.rewind(7919 * t + 1)
+            left = _traced(f, *packed[0], folder, tape)
+            again = _traced(f, *packed[0], folder, tape)
+            if (left.output, left.draws) != (again.output, again.draws):
+                words = "the same input under the same noise gives another output: the function depends on its"
+                words += " earlier calls, on the clock, or on randomness that is not recorded here"
+                return Replay(
+                    partings=(Parting(kind="state", place=start, words=words, accuses=False),),
+                    pairs=checked,
+                    draws=draws,
+                    additive=False,
+                    moved=0.0,
+                )
+            right = _traced(f, *packed[1], folder, tape)
+            checked += 1
+            draws += len(left.draws)
+            told = _parting(left, right, start, proof)
+            if told is not None:
+                found.setdefault((told.kind, told.place), told)
+                additive = False
+                continue
+            step = _difference(left.output, right.output)
+            if step is None:
+                additive = False
+                continue
+            differences.append(step)
+            scales = [(d.name, s) for d in left.draws for s in d.scale]
+            if not left.draws and np.any(step != 0):
+                words = "the outputs differ and no noise was drawn"
+                found.setdefault(("no noise", start), Parting(kind="no noise", place=start, words=words, accuses=True))
+        if differences and additive:
+            spread = max(float(np.max(np.abs(d - differences[0]), initial=0.0)) for d in differences)
+            if spread > ROUNDED:
+                additive = False
+                continue
+            distance = float(np.abs(differences[0]).sum())
+            moved = max(moved, distance)
+            for told in _sized(distance, differences[0], scales, claim, sensitivity, start):
+                found.setdefault((told.kind, told.place), told)
+    if proof and any(not p.accuses for p in found.values()):
+        notes.append(f"declared proof of the data-dependent step: {proof}")
+    return Replay(
+        partings=tuple(found.values()),
+        pairs=len(neighbours.pairs),
+        draws=draws,
+        additive=additive,
+        moved=moved if additive else math.nan,
+        notes=tuple(notes),
+    )
+
+
+def _parting(left: _Run, right: _Run, start: str, proof: str) -> Parting | None:
+    """The first place where two runs part."""
+    said = f"; declared proof: {proof}" if proof else ""
+    if is_answer(left.output) != is_answer(right.output) or (
+        not is_answer(left.output) and left.output != right.output
+    ):
+        place = _last(right if is_answer(left.output) else left, start)
+        words = f"{_what(left.output)} on one neighbour, {_what(right.output)} on the other"
+        return Parting(kind="error", place=place, words=words, accuses=True)
+    if bool(left.draws) != bool(right.draws):
+        place = (left.draws or right.draws)[0].place
+        return Parting(kind="draws", place=place, words=f"one run draws noise, the other none{said}", accuses=not proof)
+    for i, (one, other) in enumerate(zip(left.lines, right.lines, strict=False)):
+        if one != other:
+            at = left.lines[i - 1] if i else one
+            words = f"the runs part here: next line {one[1]} or {other[1]}{said}"
+            return Parting(kind="control flow", place=f"{at[0]}:{at[1]}", words=words, accuses=not proof)
+    if len(left.lines) != len(right.lines):
+        at = max(left.lines, right.lines, key=len)[min(len(left.lines), len(right.lines)) - 1]
+        words = f"one run goes on where the other ends{said}"
+        return Parting(kind="control flow", place=f"{at[0]}:{at[1]}", words=words, accuses=not proof)
+    for one, other in zip(left.draws, right.draws, strict=False):
+        if (one.name, one.size) != (other.name, other.size):
+            words = f"{one.size} numbers by {one.name} or {other.size} by {other.name}"
+            return Parting(kind="draws", place=one.place, words=words, accuses=not proof)
+        if one.scale != other.scale:
+            words = f"the scale of {one.name} depends on the data: {one.scale[:3]} or {other.scale[:3]}"
+            return Parting(kind="scale", place=one.place, words=words, accuses=True)
+        if one.other != other.other:
+            words = f"the parameters of {one.name} depend on the data{said}"
+            return Parting(kind="distribution", place=one.place, words=words, accuses=not proof)
+    if len(left.draws) != len(right.draws):
+        at = max(left.draws, right.draws, key=len)[min(len(left.draws), len(right.draws))].place
+        return Parting(kind="draws", place=at, words=f"one run draws more{said}", accuses=not proof)
+    if left.output[0] != right.output[0]:
+        words = f"types or shapes differ: {left.output[0][:80]} or {right.output[0][:80]}"
+        return Parting(kind="type", place=_last(left, start), words=words, accuses=not proof)
+    letters = left.output[0].rpartition(":")[2]
+    for letter, one, other in zip(letters, left.output[1], right.output[1], strict=False):
+        if letter not in _LETTERS + "z" and one != other:
+            words = f"the same noise gives another answer without numbers{said}"
+            return Parting(kind="decision", place=_last(left, start), words=words, accuses=not proof)
+    return None
+
+
+def _what(output: Output) -> str:
+    return "an answer" if is_answer(output) else output[0]
+
+
+def _last(run: _Run, start: str) -> str:
+    return f"{run.lines[-1][0]}:{run.lines[-1][1]}" if run.lines else start
+
+
+def _difference(left: Output, right: Output) -> np.ndarray[Any, Any] | None:
+    letters = left[0].rpartition(":")[2]
+    if len(left[1]) != len(right[1]):
+        return None
+    try:
+        pairs = [
+            float(b) - float(a)
+            for letter, a, b in zip(letters, left[1], right[1], strict=False)
+            if letter in _LETTERS + "z"
+        ]
+    except OverflowError:
+        return None
+    return np.array(pairs)
+
+
+def _sized(
+    distance: float,
+    step: np.ndarray[Any, Any],
+    scales: Sequence[tuple[str, float]],
+    claim: AuditedClaim | None,
+    sensitivity: float | None,
+    start: str,
+) -> list[Parting]:
+    """The true answers' difference against the declared sensitivity, and against the noise that was drawn."""
+    found = []
+    slack = 1e-9 + (ROUNDED if any(v != int(v) for v in step.tolist() if math.isfinite(v)) else 0.0)
+    if sensitivity is not None and distance > sensitivity + slack:
+        words = f"the true answers differ by {distance:.6g} in L1, the declared sensitivity is {sensitivity:g}"
+        found.append(Parting(kind="sensitivity", place=start, words=words, accuses=True))
+    names = {name for name, _ in scales}
+    values = [s for _, s in scales]
+    if claim is None or not scales or distance == 0:
+        return found
+    if min(values) == 0:
+        words = f"noise of scale 0 on answers that differ by {distance:.6g}"
+        found.append(Parting(kind="scale 0", place=start, words=words, accuses=True))
+        return found
+    if len(scales) < step.size:
+        if len(set(step.tolist())) > 1:
+            words = f"{step.size} numbers that move differently, and fewer draws of noise ({len(scales)}): is one used twice?"
+            found.append(Parting(kind="few draws", place=start, words=words, accuses=False))
+        return found
+    if names == {"laplace"} and isinstance(claim.bound, Pure):
+        implied = (distance - slack) / max(values)
+        if implied > claim.value * (1 + 1e-9):
+            words = f"the true answers differ by {distance:.6g} under Laplace noise of scale {max(values):g}: epsilon"
+            words += f" = {implied:.3g}"
+            found.append(Parting(kind="noise too small", place=start, words=words, accuses=True))
+    if names <= {"normal", "gauss", "normalvariate"} and isinstance(claim.bound, GaussianDP):
+        implied = (float(np.sqrt((step**2).sum())) - slack) / max(values)
+        if implied > claim.value * (1 + 1e-9):
+            words = f"the true answers differ by {distance:.6g} under Gaussian noise of standard deviation"
+            words += f" {max(values):g}: mu = {implied:.3g}"
+            found.append(Parting(kind="noise too small", place=start, words=words, accuses=True))
+    return found

@@ -1,0 +1,183 @@
+"""A tape of randomness: the same words for every run, from whatever generator a mechanism uses.
+
+While a tape is in place, NumPy's generators, `random`, `secrets`, `os.urandom` and the source of tacit give words that
+follow from the tape's seed, and every draw is noted with the line that made it. `rewind` begins again from the first word,
+so that a second run on a neighbour meets the same noise. This module gives no randomness to any release.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+DRAWS = (
+    "beta", "binomial", "bytes", "chisquare", "choice", "dirichlet", "exponential", "f", "gamma", "geometric", "gumbel",
+    "hypergeometric", "integers", "laplace", "logistic", "lognormal", "multinomial", "multivariate_normal",
+    "negative_binomial", "normal", "pareto", "permutation", "permuted", "poisson", "power", "rand", "randint", "randn",
+    "random", "random_sample", "rayleigh", "shuffle", "standard_cauchy", "standard_exponential", "standard_gamma",
+    "standard_normal", "standard_t", "triangular", "uniform", "vonmises", "wald", "weibull", "zipf",
+)  # fmt: skip
+PLAIN_DRAWS = (
+    "random", "uniform", "gauss", "normalvariate", "expovariate", "choice", "choices", "randint", "randrange", "sample",
+    "shuffle", "getrandbits", "betavariate", "gammavariate", "lognormvariate", "paretovariate", "triangular",
+    "vonmisesvariate", "weibullvariate", "randbytes", "binomialvariate",
+)  # fmt: skip
+SECRET_DRAWS = ("randbelow", "randbits", "token_bytes", "token_hex", "token_urlsafe", "choice")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draw:
+    """One draw: its distribution, the line that made it, how many numbers, and the parameters that must not vary."""
+
+    name: str
+    place: str
+    size: int
+    scale: tuple[float, ...] = ()
+    other: str = ""
+
+
+class Tape:
+    """Puts recorded generators in place of real ones; a context manager."""
+
+    def __init__(self, seed: int = 1) -> None:
+        self.seed = seed
+        self.draws: list[Draw] = []
+        self.made: list[Any] = []
+        self.kept = 0
+        self._restore: list[tuple[Any, str, Any]] = []
+        self._bytes = 0
+        self._depth = 0
+
+    # Words.
+
+    def _word(self, what: str) -> int:
+        return int.from_bytes(hashlib.sha256(f"{self.seed}:{what}".encode()).digest()[:8], "big")
+
+    def urandom(self, count: int) -> bytes:
+        """Bytes of the tape in place of the operating system's."""
+        out = b""
+        while len(out) < count:
+            out += hashlib.sha256(f"{self.seed}:bytes:{self._bytes}".encode()).digest()
+            self._bytes += 1
+        return out[:count]
+
+    def loaded(self) -> None:
+        """The mechanism's file was loaded: generators made from now on belong to one run."""
+        self.kept = len(self.made)
+
+    def rewind(self, seed: int | None = None) -> None:
+        """From the first word on, of this tape or of another one."""
+        self.seed = self.seed if seed is None else seed
+        self.draws, self._bytes = [], 0
+        del self.made[self.kept :]
+        numbers = importlib.import_module("numpy.random")
+        numbers.seed(self._word("numpy") % 2**32)
+        importlib.import_module("random").seed(self._word("random"))
+        for i, one in enumerate(self.made):
+            one.bit_generator.state = numbers.PCG64(self._word(f"generator {i}")).state
+        source = sys.modules.get("tacit.noise.source")
+        if source is not None:
+            source.default_source()._local = threading.local()
+
+    # Patches.
+
+    def __enter__(self) -> Tape:
+        tape = self
+        numbers = importlib.import_module("numpy.random")
+        plain = importlib.import_module("random")
+        secret = importlib.import_module("secrets")
+
+        class Recorded(numbers.Generator):  # type: ignore[misc, name-defined]
+            """A generator whose draws are noted."""
+
+        for name in DRAWS:
+            if hasattr(numbers.Generator, name):
+                setattr(Recorded, name, self._noted(getattr(numbers.Generator, name), name, method=True))
+
+        def default_rng(seed: Any = None) -> Any:
+            if isinstance(seed, numbers.Generator):
+                return seed
+            given = tape._word(f"generator {len(tape.made)}") if seed is None else seed
+            made = Recorded(numbers.PCG64(given))
+            if seed is None:
+                tape.made.append(made)
+            return made
+
+        self._put(numbers, "default_rng", default_rng)
+        for name in DRAWS:
+            if callable(getattr(numbers, name, None)):
+                self._put(numbers, name, self._noted(getattr(numbers, name), name))
+        for name in PLAIN_DRAWS:
+            if hasattr(plain, name):
+                self._put(plain, name, self._noted(getattr(plain, name), name))
+        for name in SECRET_DRAWS:
+            self._put(secret, name, self._noted(getattr(secret, name), name))
+        self._put(os, "urandom", self.urandom)
+        self._put(plain, "_urandom", self.urandom)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for where, name, old in reversed(self._restore):
+            setattr(where, name, old)
+        self._restore.clear()
+        source = sys.modules.get("tacit.noise.source")
+        if source is not None:
+            source.default_source()._local = threading.local()
+        importlib.import_module("numpy.random").seed(int.from_bytes(os.urandom(4), "big"))
+        importlib.import_module("random").seed()
+
+    def _put(self, where: Any, name: str, new: Any) -> None:
+        self._restore.append((where, name, getattr(where, name)))
+        setattr(where, name, new)
+
+    def _noted(self, draw: Callable[..., Any], name: str, *, method: bool = False) -> Callable[..., Any]:
+        def noted(*args: Any, **named: Any) -> Any:
+            self._depth += 1
+            try:
+                out = draw(*args, **named)
+            finally:
+                self._depth -= 1
+            if not self._depth:
+                given = args[1:] if method else args
+                self.draws.append(
+                    Draw(
+                        name=name,
+                        place=_place(sys._getframe(1)),
+                        size=int(np.size(out)) if out is not None else 0,
+                        scale=_scale(name, given, named),
+                        other=_other(name, named),
+                    )
+                )
+            return out
+
+        return noted
+
+
+def _place(frame: FrameType) -> str:
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def _scale(name: str, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[float, ...]:
+    """The scale of a location-scale draw; the location may depend on the data, the scale must not."""
+    if name not in ("laplace", "normal", "gauss", "normalvariate", "logistic", "gumbel"):
+        return ()
+    given = named.get("scale", named.get("sigma", args[1] if len(args) > 1 else 1.0))
+    try:
+        return tuple(float(v) for v in np.ravel(np.asarray(given, dtype=float))[:50])
+    except (TypeError, ValueError):
+        return ()
+
+
+def _other(name: str, named: dict[str, Any]) -> str:
+    """Other parameters as text: a distribution that follows from the data shows here."""
+    kept = {k: v for k, v in named.items() if k in ("p", "weights", "lam", "alpha", "pvals", "shape", "df", "a", "b")}
+    return "" if not kept else " ".join(f"{k}={np.asarray(v).tolist()!r}"[:400] for k, v in sorted(kept.items()))
