@@ -118,7 +118,7 @@ def sparse_vector_3(answers: Answers, epsilon: float = 1.0) -> list[bool | float
     out: list[bool | float] = []
     found = 0
     for answer in answers:
-        noisy = float(answer + rng.laplace(scale=2 * CUTOFF / epsilon))
+        noisy = round(float(answer + rng.laplace(scale=2 * CUTOFF / epsilon)) * 64) / 64
         if noisy >= threshold:
             out.append(noisy)
             found += 1
@@ -130,7 +130,7 @@ def sparse_vector_3(answers: Answers, epsilon: float = 1.0) -> list[bool | float
 
 
 def sparse_vector_4(answers: Answers, epsilon: float = 1.0) -> list[bool]:
-    """Algorithm 4 (Lee and Clifton, 2014): noise that does not grow with the cut-off, and a quarter for the threshold."""
+    """Algorithm 4 (Lee and Clifton, 2014): noise that does not grow with the cut-off."""
     threshold = THRESHOLD + rng.laplace(scale=4 / epsilon)
     out, found = [], 0
     for answer in answers:

@@ -12,11 +12,50 @@ of tables, and prefer what is plainly right to what is fast:
 
 Nothing here proves that the program drew the noise which the certificate names; `tacit verify --ledger` compares the
 certificate with plan, ledger and recorded answer.
+
+Audits try to break a claim about any mechanism, from its outputs or with its noise replayed:
+
+    house, answers            a function and a claim in, an answer with what was out of reach out
+    black_box, betting        bets against the claim whose wealth is valid evidence at any time
+    claimed, neighbours       what is claimed, for which inputs
+    outputs, predictors       which neighbour gave an output, learned from past ones
+    grey_box, recording       two neighbours under the same noise: where do they part?
+    isolation                 a process of its own for code of others
+    exact, training, relaxed  finite mechanisms; canaries in one training run; conditional claims, repeated answers
 """
 
 from __future__ import annotations
 
+from tacit.audit.answers import MechanismAudit
 from tacit.audit.claims import Opinion, opinion_on_certificate
+from tacit.audit.exact import additive, finite, holes
+from tacit.audit.grey_box import replay
+from tacit.audit.house import assert_private, mechanism
+from tacit.audit.neighbours import NeighbourPairs, named_neighbours
 from tacit.audit.plans import opinion_on_charge, opinion_on_noise
+from tacit.audit.recording import Tape
+from tacit.audit.relaxed import distributional, random_data, repeated_answers
+from tacit.audit.training import canary_tail, guess_audit, training
 
-__all__ = ["Opinion", "opinion_on_certificate", "opinion_on_charge", "opinion_on_noise"]
+__all__ = [
+    "MechanismAudit",
+    "NeighbourPairs",
+    "Opinion",
+    "Tape",
+    "additive",
+    "assert_private",
+    "canary_tail",
+    "distributional",
+    "finite",
+    "guess_audit",
+    "holes",
+    "mechanism",
+    "named_neighbours",
+    "opinion_on_certificate",
+    "opinion_on_charge",
+    "opinion_on_noise",
+    "random_data",
+    "repeated_answers",
+    "replay",
+    "training",
+]

@@ -12,7 +12,6 @@ from tacit.audit.betting import LEADER, STAKE
 from tacit.audit.black_box import Course, PairRecord
 from tacit.audit.claimed import AuditedClaim
 from tacit.audit.predictors import Levels, promise
-from tacit.exact.arrays import Floats
 from tacit.guarantees import Approximate, Concentrated, GaussianDP
 
 POWER = 0.8
@@ -159,7 +158,9 @@ def answer_of(course: Course, notes: tuple[str, ...] = ()) -> MechanismAudit:
         ended=course.ended,
         seconds=course.seconds,
         event=found,
-        reach=reach_of(course.claim, max(len(r.bits) for r in course.records), course.level, wealth.strategies),
+        reach=reach_of(
+            course.claim, max(len(r.bits) for r in course.records), course.level, wealth.strategies
+        ),
         notes=(*_odd(course), *notes),
         path=tuple((n, v / math.log(10)) for n, v in path),
         histograms={} if best is None else _histograms(course, best),
@@ -255,7 +256,13 @@ def _histograms(course: Course, at: int) -> dict[str, Any]:
         return counts[::-1] if backwards else counts
 
     a, b = (_short(x) for x in course.neighbours.pairs[at])
-    return {"of": of.rpartition(" is ")[0], "edges": shown, "first": bars(0), "second": bars(1), "inputs": [a, b]}
+    return {
+        "of": of.rpartition(" is ")[0],
+        "edges": shown,
+        "first": bars(0),
+        "second": bars(1),
+        "inputs": [a, b],
+    }
 
 
 # What was in reach.
@@ -294,7 +301,7 @@ def _hits(claim: AuditedClaim, needed: float) -> int:
                 return k
         return 100_000
     epsilon = max(claim.epsilons())
-    return int(math.ceil(1.5 * needed / math.log1p(STAKE / (math.exp(epsilon) + 1)))) + 4
+    return math.ceil(1.5 * needed / math.log1p(STAKE / (math.exp(epsilon) + 1))) + 4
 
 
 def _moments(claim: AuditedClaim, value: float) -> tuple[float, float]:
@@ -357,5 +364,3 @@ def _needed(claim: AuditedClaim, needed: float) -> int:
         middle = (low + high) / 2
         low, high = (low, middle) if _enough(claim, value, middle, needed) else (middle, high)
     return int(high) * (1 if claim.pure else 2)
-
-

@@ -85,10 +85,10 @@ class CoinBets:
             bets = [one for one in found if one[2] > 0]
             if len(bets) == 2:
                 # Most mechanisms tell as much in one direction as in the other: one frequency has half the variance.
-                (_, _, _, k, n), (_, _, _, m, l) = bets
-                error = np.sqrt(k * (n - k) / n**3 + m * (l - m) / l**3 + 1e-9)
-                if abs(k / n - m / l) < TOGETHER * error:
-                    bets = [(right, cut, gain, k + m, n + l) for right, cut, gain, _, _ in bets]
+                (_, _, _, k, n), (_, _, _, m, o) = bets
+                error = np.sqrt(k * (n - k) / n**3 + m * (o - m) / o**3 + 1e-9)
+                if abs(k / n - m / o) < TOGETHER * error:
+                    bets = [(right, cut, gain, k + m, n + o) for right, cut, gain, _, _ in bets]
             for right, cut, _, k, n in bets:
                 share = (k + BELIEF) / (n + 2 * BELIEF)
                 p = share - CAUTION * np.sqrt(share * (1 - share) / (n + 2 * BELIEF))
@@ -104,7 +104,7 @@ class CoinBets:
         """What the outputs of a batch gain together: ln of the factor, by claim."""
         counts = np.zeros(self.logs.shape[:2])
         np.add.at(counts, (level, coin), 1.0)
-        return np.einsum("lb,lbg->g", counts, self.logs)
+        return np.asarray(np.einsum("lb,lbg->g", counts, self.logs))
 
     def path(self, level: Integers, coin: Integers, claim: int) -> Floats:
         """ln of the factor of each output, for one claim."""
@@ -156,13 +156,15 @@ class CurveBets:
 
     def _inside(self, level: Integers, claim: int) -> Floats:
         held = level >= self.cut[claim] if self.direction else level <= self.cut[claim]
-        return held.astype(np.float64)
+        return np.asarray(held, dtype=np.float64)
 
     def path(self, ones: Integers, zeros: Integers, claim: int) -> Floats:
         """ln of the factor of each pair, for one claim."""
         mine, other = (ones, zeros) if self.direction else (zeros, ones)
-        moved = self._inside(mine, claim) - np.exp(self.epsilon) * self._inside(other, claim) - self.delta[claim]
-        return np.log1p(self.stake[claim] * moved)
+        moved = (
+            self._inside(mine, claim) - np.exp(self.epsilon) * self._inside(other, claim) - self.delta[claim]
+        )
+        return np.asarray(np.log1p(self.stake[claim] * moved))
 
     def gains(self, ones: Integers, zeros: Integers) -> Floats:
         """What the pairs of a batch gain together, by claim."""
@@ -182,7 +184,11 @@ class Wealth:
     def __init__(self, claim: AuditedClaim, *, strategies: int, pairs: int) -> None:
         self.claim = claim
         self.ladder = claim.ladder()
-        self.main = min(range(len(self.ladder)), key=lambda i: abs(self.ladder[i] - claim.value)) if claim.parameter else 0
+        self.main = (
+            min(range(len(self.ladder)), key=lambda i: abs(self.ladder[i] - claim.value))
+            if claim.parameter
+            else 0
+        )
         self.strategies = strategies
         self.lasting = np.zeros((pairs, strategies, len(self.ladder)))
         self.logs = np.zeros((strategies + 1, len(self.ladder)))

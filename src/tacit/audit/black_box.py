@@ -1,8 +1,9 @@
 """The black box: outputs of a mechanism on neighbours, bets against its claim, an answer that is valid at any time.
 
-Outputs come in stages. Before a stage all bets are fixed: predictors are fitted to past outputs, neighbours are chosen by
-what betting on them would have gained. Then the system's randomness tosses the coins, the mechanism runs, and the wealth
-changes. The mechanism never sees a coin before it is tossed, and the coins never come from its own generator.
+Outputs come in stages. Before a stage all bets are fixed: predictors are fitted to past outputs, neighbours are
+chosen by what betting on them would have gained. Then the system's randomness tosses the coins, the mechanism runs,
+and the wealth changes. The mechanism never sees a coin before it is tossed, and the coins never come from its own
+generator.
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ class Runner(Protocol):
 
 def system_coins(count: int) -> Integers:
     """Fair coins from the operating system."""
-    return np.unpackbits(np.frombuffer(secrets.token_bytes((count + 7) // 8), dtype=np.uint8))[:count].astype(np.int64)
+    return np.unpackbits(np.frombuffer(secrets.token_bytes((count + 7) // 8), dtype=np.uint8))[:count].astype(
+        np.int64
+    )
 
 
 @dataclass(slots=True)
@@ -79,7 +82,11 @@ class PairRecord:
         if n < FIRST or self.columns is None or len(set(self.bits)) < 2:
             return
         bits = np.array(self.bits)
-        for name, fit in (("table of outputs", table), ("a logistic regression", logistic), ("boosted trees", boosted)):
+        for name, fit in (
+            ("table of outputs", table),
+            ("a logistic regression", logistic),
+            ("boosted trees", boosted),
+        ):
             grown = REFIT_TREES if fit is boosted else REFIT
             if n < grown * self.fitted.get(name, 0) or (fit is boosted and (n < TREES_FROM or not trees)):
                 continue
@@ -153,7 +160,7 @@ def watch(
         if claim.pure
         else np.array([[float(claim.at(v).delta_at(e)) for v in ladder] for e in epsilons])
     )
-    from threadpoolctl import threadpool_limits
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
     began = time.monotonic()
     with threadpool_limits(limits=1):
@@ -212,7 +219,8 @@ def _order(course: Course) -> list[int]:
     rates = []
     for i, record in enumerate(course.records):
         promised = max(
-            (promise(levels, q) + EASIER * promise(levels, half) for levels in record.levels.values()), default=0.0
+            (promise(levels, q) + EASIER * promise(levels, half) for levels in record.levels.values()),
+            default=0.0,
         )
         rates.append((promised + gained[i]) / (len(record.bits) + 4 * FIRST))
     return [int(i) for i in np.argsort(-np.array(rates), kind="stable")]
@@ -310,7 +318,9 @@ def _learn(course: Course, q: Floats) -> None:
     """Columns for what is new, then predictors."""
     every = [o for r in course.records for o in r.outputs]
     strange = course.encoder is not None and any(
-        len(o[1]) > course.encoder.size or o[0] not in course.encoder.structures for r in course.records for o in r.outputs[-64:]
+        len(o[1]) > course.encoder.size or o[0] not in course.encoder.structures
+        for r in course.records
+        for o in r.outputs[-64:]
     )
     doubled = course.encoder is None or (strange and course.outputs >= 2 * course.encoder.seen)
     if doubled:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tacit.errors import InvalidParameter, NoLaw, UnknownName
-from tacit.guarantees import Approximate, Bound, Concentrated, GaussianDP, Guarantee, Pure
+from tacit.guarantees import Always, Approximate, Bound, Concentrated, GaussianDP, Guarantee, Pure
 
 STEPS = (
     0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.92, 0.94, 0.96, 0.98, 1.0,
@@ -87,7 +87,7 @@ def claim_of(given: Any) -> AuditedClaim:
     if isinstance(given, AuditedClaim):
         return given
     if isinstance(given, Guarantee):
-        if given.condition.kind != "always":
+        if not isinstance(given.condition, Always):
             raise NoLaw(
                 operation="an audit of a conditional guarantee",
                 reason="neighbours fixed in advance say nothing about a claim under a condition on the data",
@@ -102,7 +102,7 @@ def claim_of(given: Any) -> AuditedClaim:
             must="be a bound or a text such as 'epsilon=1' or 'epsilon=1, delta=1e-6'",
         )
     kinds: dict[type, str] = {Pure: "epsilon", Approximate: "epsilon", GaussianDP: "mu", Concentrated: "rho"}
-    if isinstance(bound, Approximate) and bound.delta == 0:
+    if isinstance(bound, Approximate) and float(bound.delta) == 0:
         bound = Pure(epsilon=float(bound.epsilon))
     return AuditedClaim(bound=bound, parameter=kinds.get(type(bound), ""))
 
@@ -114,9 +114,13 @@ def _parsed(text: str) -> Bound:
         if part is None:
             name = text[at:].strip().partition("=")[0].strip()
             if name not in ("epsilon", "delta", "rho", "mu") and name.isidentifier():
-                raise UnknownName(what="parameter of a claim", name=name, known=("epsilon", "delta", "rho", "mu"))
+                raise UnknownName(
+                    what="parameter of a claim", name=name, known=("epsilon", "delta", "rho", "mu")
+                )
             raise InvalidParameter(
-                parameter="claim", value=text, must="be such as 'epsilon=1', 'epsilon=1, delta=1e-6', 'rho=0.1' or 'mu=0.5'"
+                parameter="claim",
+                value=text,
+                must="be such as 'epsilon=1', 'epsilon=1, delta=1e-6', 'rho=0.1' or 'mu=0.5'",
             )
         if part[1] in found:
             raise InvalidParameter(parameter="claim", value=text, must=f"name {part[1]} once")

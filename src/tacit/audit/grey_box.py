@@ -1,12 +1,12 @@
 """The grey box: two neighbours meet the same noise; everything but the noise must then be the same.
 
 A mechanism is run on both inputs of a pair with one tape of recorded randomness. The audit compares executed lines
-after the first draw, draws, parameters of the noise, types, shapes and texts, and names the first place where the runs part. Where the output is
-the answer plus noise, the difference of the outputs is the difference of the true answers, which is held against the
-declared sensitivity and against the scale of the noise.
+after the first draw, draws, parameters of the noise, types, shapes and texts, and names the first place where the
+runs part. Where the output is the answer plus noise, the difference of the outputs is the difference of the true
+answers, which is held against the declared sensitivity and against the scale of the noise.
 
-A right mechanism may part as well: sparse vector stops where noise tells it to. So a parting accuses only where no proof
-of the data-dependent step is declared (`data_dependent_proof` of the function).
+A right mechanism may part as well: sparse vector stops where noise tells it to. So a parting accuses only where no
+proof of the data-dependent step is declared (`data_dependent_proof` of the function).
 """
 
 from __future__ import annotations
@@ -68,7 +68,9 @@ class Replay:
         """The answer in sentences."""
         said = [f"{'breaks' if p.accuses else 'parts'} at {p.place}: {p.words}" for p in self.partings]
         if not self.partings:
-            said.append(f"replay: no difference but the noise on {self.pairs} pairs of neighbours, {self.draws:,} draws")
+            said.append(
+                f"replay: no difference but the noise on {self.pairs} pairs of neighbours, {self.draws:,} draws"
+            )
         return [*said, *self.notes, UNSEEN]
 
     def to_dict(self) -> dict[str, Any]:
@@ -77,7 +79,8 @@ class Replay:
 
 
 UNSEEN = (
-    "a replay could not have seen: inputs that are not in its list, steps before the first draw and inside compiled code, durations,"
+    "a replay could not have seen: inputs that are not in its list, steps before the first draw and inside compiled"
+    " code, durations,"
     " and whether the noise has the distribution that its name says"
 )
 
@@ -141,7 +144,9 @@ def replay(
             left = _traced(f, *packed[0], folder, tape)
             again = _traced(f, *packed[0], folder, tape)
             if (left.output, left.draws) != (again.output, again.draws):
-                words = "the same input under the same noise gives another output: the function depends on its"
+                words = (
+                    "the same input under the same noise gives another output: the function depends on its"
+                )
                 words += " earlier calls, on the clock, or on randomness that is not recorded here"
                 return Replay(
                     partings=(Parting(kind="state", place=start, words=words, accuses=False),),
@@ -166,7 +171,9 @@ def replay(
             scales = [(d.name, s) for d in left.draws for s in d.scale]
             if not left.draws and np.any(step != 0):
                 words = "the outputs differ and no noise was drawn"
-                found.setdefault(("no noise", start), Parting(kind="no noise", place=start, words=words, accuses=True))
+                found.setdefault(
+                    ("no noise", start), Parting(kind="no noise", place=start, words=words, accuses=True)
+                )
         if differences and additive:
             spread = max(float(np.max(np.abs(d - differences[0]), initial=0.0)) for d in differences)
             if spread > ROUNDED:
@@ -199,7 +206,9 @@ def _parting(left: _Run, right: _Run, start: str, proof: str) -> Parting | None:
         return Parting(kind="error", place=place, words=words, accuses=True)
     if bool(left.draws) != bool(right.draws):
         place = (left.draws or right.draws)[0].place
-        return Parting(kind="draws", place=place, words=f"one run draws noise, the other none{said}", accuses=not proof)
+        return Parting(
+            kind="draws", place=place, words=f"one run draws noise, the other none{said}", accuses=not proof
+        )
     for i, (one, other) in enumerate(zip(left.lines, right.lines, strict=False)):
         if one != other:
             at = left.lines[i - 1] if i else one
@@ -209,19 +218,19 @@ def _parting(left: _Run, right: _Run, start: str, proof: str) -> Parting | None:
         at = max(left.lines, right.lines, key=len)[min(len(left.lines), len(right.lines)) - 1]
         words = f"one run goes on where the other ends{said}"
         return Parting(kind="control flow", place=f"{at[0]}:{at[1]}", words=words, accuses=not proof)
-    for one, other in zip(left.draws, right.draws, strict=False):
-        if (one.name, one.size) != (other.name, other.size):
-            words = f"{one.size} numbers by {one.name} or {other.size} by {other.name}"
-            return Parting(kind="draws", place=one.place, words=words, accuses=not proof)
-        if one.scale != other.scale:
-            words = f"the scale of {one.name} depends on the data: {one.scale[:3]} or {other.scale[:3]}"
-            return Parting(kind="scale", place=one.place, words=words, accuses=True)
-        if one.other != other.other:
-            words = f"the parameters of {one.name} depend on the data{said}"
-            return Parting(kind="distribution", place=one.place, words=words, accuses=not proof)
+    for mine, theirs in zip(left.draws, right.draws, strict=False):
+        if (mine.name, mine.size) != (theirs.name, theirs.size):
+            words = f"{mine.size} numbers by {mine.name} or {theirs.size} by {theirs.name}"
+            return Parting(kind="draws", place=mine.place, words=words, accuses=not proof)
+        if mine.scale != theirs.scale:
+            words = f"the scale of {mine.name} depends on the data: {mine.scale[:3]} or {theirs.scale[:3]}"
+            return Parting(kind="scale", place=mine.place, words=words, accuses=True)
+        if mine.other != theirs.other:
+            words = f"the parameters of {mine.name} depend on the data{said}"
+            return Parting(kind="distribution", place=mine.place, words=words, accuses=not proof)
     if len(left.draws) != len(right.draws):
-        at = max(left.draws, right.draws, key=len)[min(len(left.draws), len(right.draws))].place
-        return Parting(kind="draws", place=at, words=f"one run draws more{said}", accuses=not proof)
+        more = max(left.draws, right.draws, key=len)[min(len(left.draws), len(right.draws))].place
+        return Parting(kind="draws", place=more, words=f"one run draws more{said}", accuses=not proof)
     if left.output[0] != right.output[0]:
         words = f"types or shapes differ: {left.output[0][:80]} or {right.output[0][:80]}"
         return Parting(kind="type", place=_last(left, start), words=words, accuses=not proof)
@@ -268,7 +277,9 @@ def _sized(
     found = []
     slack = 1e-9 + (ROUNDED if any(v != int(v) for v in step.tolist() if math.isfinite(v)) else 0.0)
     if sensitivity is not None and distance > sensitivity + slack:
-        words = f"the true answers differ by {distance:.6g} in L1, the declared sensitivity is {sensitivity:g}"
+        words = (
+            f"the true answers differ by {distance:.6g} in L1, the declared sensitivity is {sensitivity:g}"
+        )
         found.append(Parting(kind="sensitivity", place=start, words=words, accuses=True))
     names = {name for name, _ in scales}
     values = [s for _, s in scales]
@@ -280,7 +291,7 @@ def _sized(
         return found
     if len(scales) < step.size:
         if len(set(step.tolist())) > 1:
-            words = f"{step.size} numbers that move differently, and fewer draws of noise ({len(scales)}): is one used twice?"
+            words = f"{step.size} numbers that move differently, and {len(scales)} draws of noise: is one used twice?"
             found.append(Parting(kind="few draws", place=start, words=words, accuses=False))
         return found
     if names == {"laplace"} and isinstance(claim.bound, Pure):

@@ -42,13 +42,15 @@ def mechanism(
 ) -> MechanismAudit:
     """Try to break the claim of a function, run in this process.
 
-    `claim` is a bound, a guarantee, or a text such as "epsilon=1, delta=1e-6". `neighbours` is the name of a relation,
-    pairs of inputs, or a function that gives them. The answer holds at every moment with confidence 1 - level
-    (theorem `audit-betting`). `to_the_end` goes on after a rejection, for a larger lower bound. `coins` is for tests:
-    it replaces the system's randomness.
+    `claim` is a bound, a guarantee, or a text such as "epsilon=1, delta=1e-6". `neighbours` is the name of a
+    relation, pairs of inputs, or a function that gives them. The answer holds at every moment with confidence 1 -
+    level (theorem `audit-betting`). `to_the_end` goes on after a rejection, for a larger lower bound. `coins` is
+    for tests: it replaces the system's randomness.
     """
     if not callable(f):
-        raise InvalidParameter(parameter="mechanism", value=type(f).__name__, must="be a function of one input")
+        raise InvalidParameter(
+            parameter="mechanism", value=type(f).__name__, must="be a function of one input"
+        )
     chosen = neighbours if neighbours is not None else getattr(f, "neighbours", None)
     if chosen is None and isinstance(claim, Guarantee):
         chosen = "rows added" if claim.unit.neighbours == "add-or-remove" else "rows replaced"
@@ -122,8 +124,8 @@ def _answer(course: Course) -> MechanismAudit:
 def assert_private(f: Callable[[Any], Any], claim: Any, **options: Any) -> MechanismAudit:
     """For a team's own tests: AssertionError with the evidence if the claim is rejected.
 
-    The default level is 1e-6, so that a right mechanism fails a test less often than once in a million runs. A test that
-    does not fail has not proved the claim: the returned answer says what was out of reach.
+    The default level is 1e-6, so that a right mechanism fails a test less often than once in a million runs. A test
+    that does not fail has not proved the claim: the returned answer says what was out of reach.
     """
     found = mechanism(f, claim=claim, **{"level": 1e-6, "outputs": 5_000, "seconds": 20.0, **options})
     if found.rejected:

@@ -1,8 +1,9 @@
 """Mechanisms of others run in a process of their own, with limits of time and memory.
 
-The process loads the file, runs the function on the inputs that it is told by number, and sends back each output as plain
-leaves before the next run. What it prints is dropped. A run that takes too long, raises, or ends its process is an output
-like any other: it may be the breach. The parent reads plain values only and never loads an object of the process.
+The process loads the file, runs the function on the inputs that it is told by number, and sends back each output as
+plain leaves before the next run. What it prints is dropped. A run that takes too long, raises, or ends its process
+is an output like any other: it may be the breach. The parent reads plain values only and never loads an object of
+the process.
 """
 
 from __future__ import annotations
@@ -38,10 +39,15 @@ def split_place(text: str) -> tuple[Path, str]:
     path, _, name = text.rpartition("::")
     if not path or not name:
         raise InvalidParameter(
-            parameter="mechanism", value=text, must="be FILE.py::function", hint="name the function: noise.py::release"
+            parameter="mechanism",
+            value=text,
+            must="be FILE.py::function",
+            hint="name the function: noise.py::release",
         )
     if not Path(path).is_file():
-        raise NoSuchFile(parameter="mechanism", path=path, beside=[str(p) for p in Path(path).parent.glob("*.py")])
+        raise NoSuchFile(
+            parameter="mechanism", path=path, beside=[str(p) for p in Path(path).parent.glob("*.py")]
+        )
     return Path(path), name
 
 
@@ -125,10 +131,7 @@ def child(argv: Sequence[str]) -> None:
         f = load(place)
         if not callable(f):
             raise InvalidParameter(parameter="mechanism", value=place, must="be a function")
-        if neighbours_place:
-            pairs = given_neighbours(load(neighbours_place))
-        else:
-            pairs = given_neighbours(_read(asked))
+        pairs = given_neighbours(load(neighbours_place) if neighbours_place else _read(asked))
         inputs = [(packed_input(x), x) for pair in pairs.pairs for x in pair]
         _write(reply, ("ready", pairs.relation, [_plain_input(x) for pair in pairs.pairs for x in pair],
                        str(getattr(f, "data_dependent_proof", ""))))  # fmt: skip
@@ -213,7 +216,13 @@ def child_replay(argv: Sequence[str]) -> None:
 
 
 def replay_of_file(
-    place: str, *, claim: str, neighbours: str, sensitivity: float | None = None, seconds: float = 60.0, memory: int = MEMORY
+    place: str,
+    *,
+    claim: str,
+    neighbours: str,
+    sensitivity: float | None = None,
+    seconds: float = 60.0,
+    memory: int = MEMORY,
 ) -> tuple[dict[str, Any], list[str]] | None:
     """The grey box on FILE.py::function in a process of its own; None if it took too long or ended."""
     split_place(place)
@@ -283,11 +292,15 @@ class Isolated:
         if said is None:
             self.close()
             raise InvalidParameter(
-                parameter="mechanism", value=self.place, must="load within 60 s and without ending its process"
+                parameter="mechanism",
+                value=self.place,
+                must="load within 60 s and without ending its process",
             )
         if said[0] == "refused":
             self.close()
-            raise InvalidParameter(parameter="mechanism", value=self.place, must=f"be of use: {said[1]}", hint=said[2])
+            raise InvalidParameter(
+                parameter="mechanism", value=self.place, must=f"be of use: {said[1]}", hint=said[2]
+            )
         plain = said[2]
         if self.neighbours is None:
             pairs = tuple(zip(plain[::2], plain[1::2], strict=True))
@@ -328,7 +341,9 @@ class Isolated:
         wanted = [2 * pair + side for pair, side in jobs]
         while len(out) < len(wanted):
             if self.stop:
-                raise InvalidParameter(parameter="mechanism", value=self.place, must="keep its process alive", hint=self.stop)
+                raise InvalidParameter(
+                    parameter="mechanism", value=self.place, must="keep its process alive", hint=self.stop
+                )
             part = wanted[len(out) : len(out) + 512]
             alive = self._send(part)
             for _ in part:
@@ -338,7 +353,10 @@ class Isolated:
                     break
                 if said[0] == "refused":
                     raise InvalidParameter(
-                        parameter="mechanism", value=self.place, must="return values that can be compared", hint=said[2]
+                        parameter="mechanism",
+                        value=self.place,
+                        must="return values that can be compared",
+                        hint=said[2],
                     )
                 out.append((said[1], tuple(said[2])))
         return out

@@ -1,8 +1,9 @@
 """Neighbouring inputs, fixed before the mechanism is looked at.
 
 A claim is about a relation between inputs: one number that moves by at most 1, one row added, one row replaced, one
-person with all their rows. Each relation has a short list of pairs that are known to tell much: extremes, one change, all
-changes at once, opposite changes of the two halves. The list follows from the relation alone, or a user gives it.
+person with all their rows. Each relation has a short list of pairs that are known to tell much: extremes, one
+change, all changes at once, opposite changes of the two halves. The list follows from the relation alone, or a user
+gives it.
 """
 
 from __future__ import annotations
@@ -91,7 +92,12 @@ def _rows_replaced(size: int, low: float, high: float) -> NeighbourPairs:
 def _people_added(size: int, low: float, high: float) -> NeighbourPairs:
     crowd = [(f"p{i}", low if i % 2 else high) for i in range(size)]
     mine = [("q", high)] * 3
-    pairs = (([], [*mine]), (crowd, [*crowd, *mine]), (crowd, [*crowd, ("q", low)]), (crowd, [*crowd, ("q", low)] + mine[:2]))
+    pairs: tuple[tuple[Any, Any], ...] = (
+        ([], [*mine]),
+        (crowd, [*crowd, *mine]),
+        (crowd, [*crowd, ("q", low)]),
+        (crowd, [*crowd, ("q", low), *mine[:2]]),
+    )
     return NeighbourPairs(
         relation="one person with up to 3 rows (person, value), added or removed", pairs=pairs
     )
@@ -153,7 +159,9 @@ def given_neighbours(given: Any) -> NeighbourPairs:
         given = given()
     if isinstance(given, Iterable):
         pairs = list(given)
-        if pairs and all(isinstance(p, Sequence) and not isinstance(p, str | bytes) and len(p) == 2 for p in pairs):
+        if pairs and all(
+            isinstance(p, Sequence) and not isinstance(p, str | bytes) and len(p) == 2 for p in pairs
+        ):
             return NeighbourPairs(relation="the given neighbours", pairs=tuple((p[0], p[1]) for p in pairs))
     raise InvalidParameter(
         parameter="neighbours",

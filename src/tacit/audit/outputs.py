@@ -206,7 +206,14 @@ class Encoder:
         self.names += [f"kind of {i + 1}" for i in self.mixed]
         self.together = self.size > 1
         if self.together:
-            self.names += ["sum", "largest", "smallest", "place of the largest", "count of true", "first true"]
+            self.names += [
+                "sum",
+                "largest",
+                "smallest",
+                "place of the largest",
+                "count of true",
+                "first true",
+            ]
             self.names += ["numbers", "length"]
         if self.floats:
             self.names += ["lowest bit of 1", "lowest bit"]

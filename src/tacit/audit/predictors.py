@@ -1,9 +1,9 @@
 """Predictors: which of two neighbours gave an output, learned on past outputs alone.
 
-A predictor turns past outputs with their coins into *levels*: a partition of all outputs, ordered by how much they speak
-for the neighbour 1, with the numbers of past outputs of either neighbour in each level. A model scores
-past outputs that it was not fitted to, so that the counts of a level are honest about new outputs. Validity of
-an audit does not rest on any of this, only its power does.
+A predictor turns past outputs with their coins into *levels*: a partition of all outputs, ordered by how much they
+speak for the neighbour 1, with the numbers of past outputs of either neighbour in each level. A model scores past
+outputs that it was not fitted to, so that the counts of a level are honest about new outputs. Validity of an audit
+does not rest on any of this, only its power does.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -71,8 +72,8 @@ def levelled(
     distinct = np.unique(scores[:2000])
     edges = np.unique(cuts) if distinct.size > 40 else np.unique(np.r_[cuts, distinct])
     bins = np.searchsorted(edges, scores, side="left")
-    ones = np.bincount(bins, weights=bits, minlength=edges.size + 1)
-    zeros = np.bincount(bins, weights=1 - bits, minlength=edges.size + 1)
+    ones: Floats = np.bincount(bins, weights=bits, minlength=edges.size + 1).astype(np.float64)
+    zeros: Floats = np.bincount(bins, weights=1 - bits, minlength=edges.size + 1).astype(np.float64)
     level_of_bin = np.arange(edges.size + 1)
     if not events:
         level_of_bin, ones, zeros = _pooled(ones, zeros)
@@ -104,7 +105,7 @@ def _pooled(ones: Floats, zeros: Floats) -> tuple[Integers, Floats, Floats]:
             last = pools.pop()
             pools[-1] = [pools[-1][0] + last[0], pools[-1][1] + last[1], pools[-1][2], last[3]]
     while len(pools) > 2:
-        apart = [_apart(a, b) for a, b in zip(pools, pools[1:], strict=False)]
+        apart = [_apart(a, b) for a, b in pairwise(pools)]
         at = int(np.argmin(apart))
         if apart[at] >= APART:
             break
@@ -152,8 +153,10 @@ def table(encoder: Encoder, columns: Floats, outputs: Sequence[Output], bits: In
     def words(edge: float, up: bool) -> str:
         chosen = [o for o, odds in kept.items() if (odds > edge) == up]
         chosen.sort(key=lambda o: -abs(kept[o]))
-        return "the output is " + " or ".join(_told(o) for o in chosen[:3]) + (
-            f" or one of {len(chosen) - 3} others" if len(chosen) > 3 else ""
+        return (
+            "the output is "
+            + " or ".join(_told(o) for o in chosen[:3])
+            + (f" or one of {len(chosen) - 3} others" if len(chosen) > 3 else "")
         )
 
     return levelled("table of outputs", honest, bits, score, words)
@@ -222,7 +225,7 @@ def _by_model(
     columns: Floats,
     bits: Integers,
 ) -> Levels | None:
-    """Levels by the scores of models that did not see the scored part; new outputs get the mean of all models' scores."""
+    """Levels by scores of models that did not see the scored part; new outputs get the mean of all scores."""
     n = len(bits)
     folds = FOLDS if n < FEW else 2
     fold = np.arange(n) % folds
@@ -271,7 +274,11 @@ def logistic(encoder: Encoder, columns: Floats, outputs: Sequence[Output], bits:
         return np.column_stack([((clipped - middle) / spread)[:, used], np.isnan(given[:, gaps])])
 
     return _by_model(
-        "a logistic regression", lambda: LogisticRegression(C=0.3, max_iter=60, tol=1e-3), prepare, columns, bits
+        "a logistic regression",
+        lambda: LogisticRegression(C=0.3, max_iter=60, tol=1e-3),
+        prepare,
+        columns,
+        bits,
     )
 
 

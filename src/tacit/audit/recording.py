@@ -1,8 +1,9 @@
 """A tape of randomness: the same words for every run, from whatever generator a mechanism uses.
 
-While a tape is in place, NumPy's generators, `random`, `secrets`, `os.urandom` and the source of tacit give words that
-follow from the tape's seed, and every draw is noted with the line that made it. `rewind` begins again from the first word,
-so that a second run on a neighbour meets the same noise. This module gives no randomness to any release.
+While a tape is in place, NumPy's generators, `random`, `secrets`, `os.urandom` and the source of tacit give words
+that follow from the tape's seed, and every draw is noted with the line that made it. `rewind` begins again from the
+first word, so that a second run on a neighbour meets the same noise. This module gives no randomness to any
+release.
 """
 
 from __future__ import annotations
@@ -179,5 +180,11 @@ def _scale(name: str, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[flo
 
 def _other(name: str, named: dict[str, Any]) -> str:
     """Other parameters as text: a distribution that follows from the data shows here."""
-    kept = {k: v for k, v in named.items() if k in ("p", "weights", "lam", "alpha", "pvals", "shape", "df", "a", "b")}
-    return "" if not kept else " ".join(f"{k}={np.asarray(v).tolist()!r}"[:400] for k, v in sorted(kept.items()))
+    kept = {
+        k: v
+        for k, v in named.items()
+        if k in ("p", "weights", "lam", "alpha", "pvals", "shape", "df", "a", "b")
+    }
+    return (
+        "" if not kept else " ".join(f"{k}={np.asarray(v).tolist()!r}"[:400] for k, v in sorted(kept.items()))
+    )

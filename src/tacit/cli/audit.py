@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,23 +16,34 @@ if TYPE_CHECKING:
 
 
 def audit(
-    target: str = typer.Argument(..., metavar="FILE.py::FUNCTION", help="A function of one input. Its file is run."),
-    claim: str = typer.Option(..., "--claim", help='"epsilon=1", "epsilon=1, delta=1e-6", "rho=0.1" or "mu=0.5".'),
+    target: str = typer.Argument(
+        ..., metavar="FILE.py::FUNCTION", help="A function of one input. Its file is run."
+    ),
+    claim: str = typer.Option(
+        ..., "--claim", help='"epsilon=1", "epsilon=1, delta=1e-6", "rho=0.1" or "mu=0.5".'
+    ),
     neighbours: str = typer.Option(
         "",
         "--neighbours",
-        help="Which inputs are neighbours: number, bit, answers, rows added, rows replaced, people added (with size=, low=, "
-        "high=), or FILE.py::NAME with pairs of inputs.",
+        help="Which inputs are neighbours: number, bit, answers, rows added, rows replaced, people added (with size=, "
+        "low=, high=), or FILE.py::NAME with pairs of inputs.",
     ),
     level: float = typer.Option(0.05, "--level", help="The probability of rejecting a true claim, at most."),
     outputs: int = typer.Option(20_000, "--outputs", help="Run the function at most this often."),
     seconds: float = typer.Option(60.0, "--seconds", help="Stop after this time."),
     sensitivity: float = typer.Option(
-        -1.0, "--sensitivity", show_default=False, help="The declared L1 sensitivity of the answer before its noise."
+        -1.0,
+        "--sensitivity",
+        show_default=False,
+        help="The declared L1 sensitivity of the answer before its noise.",
     ),
-    memory: float = typer.Option(4.0, "--memory", help="The largest memory of the function's process, in GiB."),
+    memory: float = typer.Option(
+        4.0, "--memory", help="The largest memory of the function's process, in GiB."
+    ),
     a_run: float = typer.Option(10.0, "--seconds-a-run", help="The longest time of one run."),
-    to_the_end: bool = typer.Option(False, "--to-the-end", help="Go on after a rejection, for a larger lower bound."),
+    to_the_end: bool = typer.Option(
+        False, "--to-the-end", help="Go on after a rejection, for a larger lower bound."
+    ),
     out: Path | None = typer.Option(None, "--out", help="Write a page (HTML)."),
     json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:
@@ -56,18 +68,29 @@ def audit(
     with progress("Auditing", quiet=json) as step:
         step("replay with the same noise")
         replayed = replay_of_file(
-            target, claim=claim, neighbours=neighbours, sensitivity=None if sensitivity < 0 else sensitivity, memory=size
+            target,
+            claim=claim,
+            neighbours=neighbours,
+            sensitivity=None if sensitivity < 0 else sensitivity,
+            memory=size,
         )
 
         def tell(course: Course) -> None:
-            step(f"{course.outputs:,} outputs, wealth {2.718281828 ** min(99.0, float(course.wealth.value()[course.wealth.main])):.3g}")
+            wealth = math.exp(min(700.0, float(course.wealth.value()[course.wealth.main])))
+            step(f"{course.outputs:,} outputs, wealth {wealth:.3g}")
 
         found = mechanism_of_file(
             target, claim=claim, neighbours=neighbours, level=level, outputs=outputs, seconds=seconds,
             to_the_end=to_the_end, memory=size, seconds_a_run=a_run, tell=tell,
         )  # fmt: skip
-    said = replayed[1] if replayed is not None else ["replay: the function took too long, or its process ended"]
-    record: dict[str, Any] = {"mechanism": target, **found.to_dict(), "replay": replayed[0] if replayed else None}
+    said = (
+        replayed[1] if replayed is not None else ["replay: the function took too long, or its process ended"]
+    )
+    record: dict[str, Any] = {
+        "mechanism": target,
+        **found.to_dict(),
+        "replay": replayed[0] if replayed else None,
+    }
     if out is not None:
         from tacit.report.audit import write_audit
 

@@ -83,8 +83,8 @@ EXAMPLES: dict[str, Example] = {
     "attack tables": Example("attack tables", f"{_FOUND}, solutions, complete, unique, nodes"),
     "audit": Example(
         "audit mechanism.py::release --claim epsilon=1 --neighbours number --outputs 400",
-        "mechanism, claim, parameter, claimed, neighbours, rejected, level, outputs, rejected_after, lower, wealth, event, "
-        "could_not_see, notes, ended, seconds, replay, out",
+        "mechanism, claim, parameter, claimed, neighbours, rejected, level, outputs, rejected_after, lower, wealth, "
+        "event, could_not_see, notes, ended, seconds, replay, out",
     ),
     "calibrate": Example(
         'calibrate --epsilon 1 --delta 1e-6 --event "gaussian times=100"',

@@ -31,8 +31,12 @@ def audit_html(record: Record) -> str:
         "body",
         tag(
             "header",
-            tag("h1", f"Audit of {visible(str(record['mechanism']))}"),
-            tag("p", f"Claim: {record['claim']}, for {record['neighbours']}.", class_="lead"),
+            tag("h1", f"Audit of {visible(str(record['mechanism']).rpartition('::')[2])}"),
+            tag(
+                "p",
+                f"{visible(str(record['mechanism']))}. Claim: {record['claim']}, for {record['neighbours']}.",
+                class_="lead",
+            ),
             tag("p", tag("strong", f"{verdict} (level {record['level']:g})."), class_="banner"),
             class_="top",
         ),
@@ -67,7 +71,9 @@ def _line(points: Sequence[tuple[float, float]]) -> str:
 
 
 def _text(x: float, y: float, words: str, anchor: str = "middle") -> Markup:
-    return tag("text", words, x=f"{x:.1f}", y=f"{y:.1f}", text_anchor=anchor, font_size=12, fill="var(--muted)")
+    return tag(
+        "text", words, x=f"{x:.1f}", y=f"{y:.1f}", text_anchor=anchor, font_size=12, fill="var(--muted)"
+    )
 
 
 def _svg(title: str, *parts: Any) -> Markup:
@@ -93,10 +99,10 @@ def _wealth(record: Record) -> Markup:
     last = max(n for n, _ in path)
 
     def x(n: float) -> float:
-        return LEFT + (WIDE - LEFT - 12) * n / max(1, last)
+        return float(LEFT + (WIDE - LEFT - 12) * n / max(1, last))
 
     def y(v: float) -> float:
-        return 10 + (HIGH - LOW - 10) * (high - v) / (high - low)
+        return float(10 + (HIGH - LOW - 10) * (high - v) / (high - low))
 
     step = max(1, math.ceil((high - low) / 6))
     marks = [v for v in range(math.ceil(low), math.floor(high) + 1) if v % step == 0]
@@ -105,23 +111,48 @@ def _wealth(record: Record) -> Markup:
         "Wealth of the bets against the claim",
         grid,
         [_text(LEFT - 6, y(v) + 4, f"{10.0**v:g}" if abs(v) < 5 else f"1e{v}", "end") for v in marks],
-        tag("line", x1=LEFT, x2=WIDE - 12, y1=y(needed), y2=y(needed), stroke="var(--truth)", stroke_dasharray="6 4"),
-        _text(WIDE - 14, y(needed) - 5, f"rejects at {1 / record['level']:g}", "end"),
-        tag("polyline", points=_line([(x(n), y(v)) for n, v in path]), fill="none", stroke="var(--accent)", stroke_width=2),
+        tag(
+            "line",
+            x1=LEFT,
+            x2=WIDE - 12,
+            y1=y(needed),
+            y2=y(needed),
+            stroke="var(--truth)",
+            stroke_dasharray="6 4",
+        ),
+        _text(LEFT + 4, y(needed) - 5, f"rejects at {1 / record['level']:g}", "start"),
+        tag(
+            "polyline",
+            points=_line([(x(n), y(v)) for n, v in path]),
+            fill="none",
+            stroke="var(--accent)",
+            stroke_width=2,
+        ),
         [_text(x(last * k / 4), HIGH - 12, f"{round(last * k / 4):,}") for k in range(5)],
     )
     said = "A bet against the claim begins with 1. While the claim is true it cannot grow on average."
-    return _card("Wealth over time", tag("p", said), picture, tag("p", "Horizontal: outputs. Vertical: wealth, on a logarithmic scale."))
+    return _card(
+        "Wealth over time",
+        tag("p", said),
+        picture,
+        tag("p", "Horizontal: outputs. Vertical: wealth, on a logarithmic scale."),
+    )
 
 
 def _event(record: Record) -> Markup | None:
     event = record.get("event")
     if not event:
         return None
-    rows = [(event["first"], event["in_first"], event["of_first"]), (event["second"], event["in_second"], event["of_second"])]
+    rows = [
+        (event["first"], event["in_first"], event["of_first"]),
+        (event["second"], event["in_second"], event["of_second"]),
+    ]
     table = tag(
         "table",
-        tag("thead", tag("tr", [tag("th", h, scope="col") for h in ("input", "outputs with it", "outputs", "share")])),
+        tag(
+            "thead",
+            tag("tr", [tag("th", h, scope="col") for h in ("input", "outputs with it", "outputs", "share")]),
+        ),
         tag(
             "tbody",
             [
@@ -153,12 +184,37 @@ def _bars(record: Record) -> Markup | None:
     for i in range(len(first)):
         at = LEFT + i * wide
         up, down = (share[k][i] / top * (middle - 22) for k in (0, 1))
-        shapes.append(tag("rect", x=f"{at:.1f}", y=f"{middle - up:.1f}", width=f"{wide - 1:.1f}", height=f"{up:.1f}", fill="var(--bar)"))
-        shapes.append(tag("rect", x=f"{at:.1f}", y=f"{middle:.1f}", width=f"{wide - 1:.1f}", height=f"{down:.1f}", fill="var(--truth)"))
-    labels = [_text(LEFT + k / 4 * (WIDE - LEFT - 12), HIGH - 12, f"{edges[round(k / 4 * len(first))]:.3g}") for k in range(5)]
+        shapes.append(
+            tag(
+                "rect",
+                x=f"{at:.1f}",
+                y=f"{middle - up:.1f}",
+                width=f"{wide - 1:.1f}",
+                height=f"{up:.1f}",
+                fill="var(--bar)",
+            )
+        )
+        shapes.append(
+            tag(
+                "rect",
+                x=f"{at:.1f}",
+                y=f"{middle:.1f}",
+                width=f"{wide - 1:.1f}",
+                height=f"{down:.1f}",
+                fill="var(--truth)",
+            )
+        )
+    labels = [
+        _text(LEFT + k / 4 * (WIDE - LEFT - 12), HIGH - 12, f"{edges[round(k / 4 * len(first))]:.3g}")
+        for k in range(5)
+    ]
     a, b = (visible(str(one)) for one in made["inputs"])
     names = [_text(LEFT + 2, 16, f"up: {a}", "start"), _text(LEFT + 2, HIGH - 28, f"down: {b}", "start")]
-    return tag("div", tag("p", f"{made['of']}, on either input:"), _svg(f"Histograms of {made['of']}", shapes, labels, names))
+    return tag(
+        "div",
+        tag("p", f"{made['of']}, on either input:"),
+        _svg(f"Histograms of {made['of']}", shapes, labels, names),
+    )
 
 
 def _replay(record: Record) -> Markup | None:
