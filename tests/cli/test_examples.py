@@ -32,6 +32,7 @@ FIRST = [
 ]
 RELEASED = "zip,age,condition\n13012,28,flu\n13012,28,flu\n13014,41,asthma\n13014,41,heart disease\n"
 FILES = {
+    "mechanism.py": "import random\n\n\ndef release(x):\n    return random.randint(0, 1)\n",
     "answers.csv": "count\n6.5\n7.25\n7.25\n",
     "totals.csv": "with,without\n10,9\n",
     "published.csv": "value\n0.5\n",

@@ -62,9 +62,9 @@ class CoinBets:
         logs = np.zeros((len(n), 2, q.size))
         for p, right in ((up, 1), (down, 0)):
             bet = (p > q) & (p < 1)
-            safe = np.where(bet, p, q)
-            logs[:, right] += np.where(bet, np.log(safe / q), 0.0)
-            logs[:, 1 - right] += np.where(bet, np.log((1 - safe) / (1 - q)), 0.0)
+            safe, at = np.where(bet, p, 0.5), np.where(bet, q, 0.5)
+            logs[:, right] += np.log(safe / at)
+            logs[:, 1 - right] += np.log((1 - safe) / (1 - at))
         enough = PROMISE * np.log(n.sum() + 1)
         staked = np.array([promise(levels, float(one)) >= enough for one in q[0]])
         return cls(logs=logs, staked=staked)
@@ -114,6 +114,8 @@ class CoinBets:
 def _best_cut(mine: Floats, other: Floats, q: float) -> tuple[int, float, float, float]:
     """Of events from one end, by cut: the one that would have gained most, its gain, its hits and its outputs."""
     n = mine + other
+    if q >= 1:
+        return 0, 0.0, float(mine[0]), float(n[0])
     share = (mine + BELIEF) / (n + 2 * BELIEF)
     p = np.maximum(share - CAUTION * np.sqrt(share * (1 - share) / (n + 2 * BELIEF)), q)
     gain = n * (share * np.log(p / q) + (1 - share) * np.log((1 - p) / (1 - q)))

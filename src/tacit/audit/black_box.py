@@ -32,14 +32,15 @@ LARGEST_STAGE = 20_000
 EQUALLY = 0.2
 RANKED = (0.6, 0.2, 0.12, 0.08)
 """A stage gives this share equally to all pairs, and the rest to those that promise most."""
-EASIER = 0.2
-"""How much the promise against half of the claimed epsilon counts: it shows earlier."""
+EASIER, EARLY = 0.2, 300
+"""How much the promise against half of the claimed epsilon counts, up to so many outputs: it shows earlier."""
 TREES_FROM = 240
 """Outputs of a pair before boosted trees are fitted."""
 REFIT = 1.25
 REFIT_TREES = 1.6
 TREES_FOR = 4
-"""Pairs of neighbours, those that promise most, for which trees are fitted."""
+REFIT_OTHERS = 2.5
+"""Trees are refitted more often for the pairs of neighbours that promise most, the first so many."""
 
 NAMES = ("table of outputs", "one column", "a logistic regression", "boosted trees")
 
@@ -76,7 +77,7 @@ class PairRecord:
         if columns is not None:
             self.columns = columns if self.columns is None else np.vstack([self.columns, columns])
 
-    def learn(self, encoder: Encoder, q: float, *, trees: bool) -> None:
+    def learn(self, encoder: Encoder, q: float, *, first: bool) -> None:
         """Refit what has grown enough since its last fit."""
         n = len(self.bits)
         if n < FIRST or self.columns is None or len(set(self.bits)) < 2:
@@ -87,8 +88,8 @@ class PairRecord:
             ("a logistic regression", logistic),
             ("boosted trees", boosted),
         ):
-            grown = REFIT_TREES if fit is boosted else REFIT
-            if n < grown * self.fitted.get(name, 0) or (fit is boosted and (n < TREES_FROM or not trees)):
+            grown = (REFIT_TREES if first else REFIT_OTHERS) if fit is boosted else REFIT
+            if n < grown * self.fitted.get(name, 0) or (fit is boosted and n < TREES_FROM):
                 continue
             if fit is logistic and n < 24:
                 continue
@@ -218,9 +219,9 @@ def _order(course: Course) -> list[int]:
     q, half = (_q(course.claim.value), _q(course.claim.value / 2)) if course.claim.pure else (0.5, 0.5)
     rates = []
     for i, record in enumerate(course.records):
+        easier = EASIER * min(1.0, EARLY / max(1, len(record.bits)))
         promised = max(
-            (promise(levels, q) + EASIER * promise(levels, half) for levels in record.levels.values()),
-            default=0.0,
+            (promise(levels, q) + easier * promise(levels, half) for levels in record.levels.values()), default=0.0
         )
         rates.append((promised + gained[i]) / (len(record.bits) + 4 * FIRST))
     return [int(i) for i in np.argsort(-np.array(rates), kind="stable")]
@@ -333,4 +334,4 @@ def _learn(course: Course, q: Floats) -> None:
     best = _order(course)[:TREES_FOR]
     at = _q(course.claim.value) if course.claim.pure else 0.5
     for i, record in enumerate(course.records):
-        record.learn(course.encoder, at, trees=i in best)
+        record.learn(course.encoder, at, first=i in best)

@@ -8,6 +8,7 @@ the process.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import io
 import os
@@ -363,6 +364,8 @@ class Isolated:
 
     def _ended(self) -> str:
         """Why there is no reply; start a new process for the next run."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(timeout=0.5)
         code = self.process.poll()
         why = "its process did not answer" if code is None else f"its process ended with code {code}"
         self.close()

@@ -213,6 +213,8 @@ def promise(levels: Levels, q: float) -> float:
 
 def _gain(mine: Floats, other: Floats, q: float) -> Floats:
     n = mine + other
+    if q >= 1:
+        return np.zeros(n.size)
     share = (mine + 2) / (n + 4)
     gain = share * np.log(share / q) + (1 - share) * np.log((1 - share) / (1 - q))
     return np.where(share > q, n * gain, 0.0)

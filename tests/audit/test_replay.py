@@ -1,0 +1,140 @@
+"""Neighbours under the same noise: where they part, and who is accused."""
+
+from __future__ import annotations
+
+import random
+import secrets
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from support.zoo import ZOO
+from tacit.audit import Tape, named_neighbours, replay
+from tacit.audit.claimed import claim_of
+from tacit.audit.grey_box import Replay
+from tacit.audit.isolation import load
+
+PRIVATE = {
+    "laplace", "geometric", "gaussian", "exponential", "noisy_max", "randomised_response", "clipped_sum",
+    "sparse_vector_1", "sparse_vector_2",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, Replay]:
+    """The replay of every entry of the zoo, loaded under the tape so that its generator is recorded."""
+    with Tape() as tape:
+        entries = load(f"{ZOO}::ZOO")
+        tape.loaded()
+        return {
+            name: replay(
+                entry.run, neighbours=named_neighbours(entry.neighbours), tape=tape, claim=claim_of(entry.claim)
+            )
+            for name, entry in entries.items()
+        }
+
+
+@pytest.mark.parametrize("name", sorted(PRIVATE))
+def test_right_mechanisms_are_not_accused(found: dict[str, Replay], name: str) -> None:
+    assert not found[name].accuses
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 4, 5, 6])
+def test_all_sparse_vectors_part_and_only_those_without_a_proof_are_accused(
+    found: dict[str, Replay], number: int
+) -> None:
+    one = found[f"sparse_vector_{number}"]
+    assert one.partings
+    assert one.accuses == (number > 2)
+    path, _, line = one.partings[0].place.rpartition(":")
+    code = Path(path).read_text().splitlines()
+    start = next(i for i, text in enumerate(code) if f"def sparse_vector_{number}(" in text)
+    assert start < int(line) <= start + 22
+
+
+@pytest.mark.parametrize("name", ["threshold_wrong", "gaussian_too_small"])
+def test_broken_mechanisms_that_a_replay_shows(found: dict[str, Replay], name: str) -> None:
+    assert found[name].accuses
+
+
+def test_what_a_replay_says_of_the_others(found: dict[str, Replay]) -> None:
+    assert found["noise_kept"].partings[0].kind == "state"
+    assert found["noise_reused"].partings[0].kind == "few draws"
+    assert found["person_per_row"].moved == 3.0
+    assert found["laplace"].additive
+    assert found["laplace"].moved == 1.0
+    assert all("could not have seen" in one.lines()[-1] for one in found.values())
+
+
+def run(f: Any, neighbours: Any = "number", **more: Any) -> Replay:
+    with Tape() as tape:
+        tape.loaded()
+        return replay(f, neighbours=named_neighbours(neighbours), tape=tape, **more)
+
+
+def test_a_scale_that_depends_on_the_data_is_accused() -> None:
+    one = run(lambda x: float(np.random.laplace(x, 1 + x)))  # noqa: NPY002
+    assert [p.kind for p in one.partings] == ["scale"]
+    assert one.accuses
+
+
+def test_the_declared_sensitivity_is_held_against_the_difference() -> None:
+    def doubled(x: float) -> float:
+        return 2 * x + random.gauss(0, 5)
+
+    assert not run(doubled, sensitivity=2.0).accuses
+    one = run(doubled, sensitivity=1.5)
+    assert [p.kind for p in one.partings] == ["sensitivity"]
+
+
+def test_noise_that_is_too_small_for_its_claim() -> None:
+    one = run(lambda x: x + float(np.random.default_rng().laplace(scale=0.5)), claim=claim_of("epsilon=1"))
+    assert [p.kind for p in one.partings] == ["noise too small"]
+    right = run(lambda x: x + float(np.random.default_rng().laplace(scale=1.1)), claim=claim_of("epsilon=1"))
+    assert not right.accuses
+
+
+def test_no_noise_errors_types_and_draws() -> None:
+    assert run(lambda x: x).partings[0].kind == "no noise"
+
+    def fails(x: float) -> float:
+        noise = random.random()
+        if x > 0.5:
+            raise ValueError("large")
+        return noise
+
+    assert run(fails).partings[0].kind == "error"
+    assert run(lambda x: (secrets.randbelow(9), int(x) if x else x)[1]).partings[0].kind == "type"
+    assert run(lambda x: sum(random.random() for _ in range(1 + int(x)))).partings[0].kind in ("draws", "control flow")
+
+
+def test_the_tape_gives_the_same_words_again_and_leaves_no_trace() -> None:
+    import os
+
+    before = (os.urandom, np.random.default_rng, random.random, secrets.randbelow)
+    with Tape(seed=5) as tape:
+        kept = np.random.default_rng()
+        tape.loaded()
+        seen = []
+        for seed in (1, 1, 2):
+            tape.rewind(seed)
+            draws = (os.urandom(4), float(kept.random()), random.random(), secrets.randbelow(10**9))
+            seen.append((*draws, float(np.random.default_rng().normal())))
+        assert seen[0] == seen[1]
+        assert all(a != b for a, b in zip(seen[0], seen[2], strict=True))
+    assert before == (os.urandom, np.random.default_rng, random.random, secrets.randbelow)
+
+
+def test_the_source_of_tacit_is_recorded() -> None:
+    from tacit.noise.source import default_source
+
+    with Tape() as tape:
+        tape.loaded()
+        words = []
+        for _ in range(2):
+            tape.rewind(3)
+            words.append(default_source().words(5).tolist())
+        assert words[0] == words[1]
+    assert default_source().words(5).tolist() != words[0]
