@@ -72,7 +72,7 @@ def test_a_bet_on_a_curve_has_at_most_its_stake_back(epsilon: float, direction: 
 
 
 def test_the_probability_of_a_false_accusation_by_all_sequences_of_coins() -> None:
-    """audit-betting, part 3: randomised response at its own epsilon, a bettor who learns, every sequence of 14 outputs."""
+    """audit-betting, part 3: randomised response at its own epsilon, a bettor who learns, all sequences."""
     epsilon, level, most = 1.0, 0.2, 14
     q = 1 / (1 + math.exp(-epsilon))
     total = 0.0
@@ -191,7 +191,18 @@ def test_claims_without_a_unit_are_asked_for_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "claim", ["", "epsilon", "epsilon=x", "epsilon=-1", "delta=1e-6", "epsilon=1, mu=2", "theta=1", "epsilon=1 epsilon=2", 7]
+    "claim",
+    [
+        "",
+        "epsilon",
+        "epsilon=x",
+        "epsilon=-1",
+        "delta=1e-6",
+        "epsilon=1, mu=2",
+        "theta=1",
+        "epsilon=1 epsilon=2",
+        7,
+    ],
 )
 def test_claims_that_are_none(claim: Any) -> None:
     with pytest.raises(InvalidInput):

@@ -41,7 +41,12 @@ def test_randomised_response_of_two_bits_exactly() -> None:
 
 def test_finite_choices_of_every_kind() -> None:
     def drawn(x: int) -> tuple[object, ...]:
-        return (random.choice("ab"), random.randint(1, 2), random.getrandbits(1), random.choices([0, 1], [1, 3])[0] ^ x)
+        return (
+            random.choice("ab"),
+            random.randint(1, 2),
+            random.getrandbits(1),
+            random.choices([0, 1], [1, 3])[0] ^ x,
+        )
 
     (pair,) = finite(drawn, neighbours=[(0, 1)])
     assert len(pair.first) == 16
@@ -100,7 +105,9 @@ def best_right(m: int, r: int, c: int, epsilon: float, delta: float) -> float:
 def test_the_tail_of_right_guesses_bounds_independent_responses(right: int) -> None:
     """audit-canaries: for pure epsilon exactly, with delta from above."""
     exact = best_right(20, 20, right, 1.0, 0.0)
-    assert canary_tail(Pure(epsilon=1.0), canaries=20, guesses=20, right=right) == pytest.approx(exact, rel=1e-6)
+    assert canary_tail(Pure(epsilon=1.0), canaries=20, guesses=20, right=right) == pytest.approx(
+        exact, rel=1e-6
+    )
     by_program = canary_tail(
         Approximate(epsilon=1.0, delta=1e-12), canaries=20, guesses=20, right=right, epsilons=(1.0,)
     )
@@ -124,7 +131,9 @@ def test_the_inequality_of_the_theorem_for_an_enumerated_training() -> None:
             right[sum(g == c for g, c in zip(guess, coins, strict=False))] += chance
     delta_of = additive(noise, sensitivity=1)
     for epsilon in (0.0, 0.3, 1.0):
-        left = sum(max(0.0, (j + 1) * right[j + 1] - math.exp(epsilon) * (2 - j) * right[j]) for j in range(2))
+        left = sum(
+            max(0.0, (j + 1) * right[j + 1] - math.exp(epsilon) * (2 - j) * right[j]) for j in range(2)
+        )
         assert left <= 3 * delta_of.delta(epsilon) + 1e-12
     assert float(right[2]) <= canary_tail(
         Approximate(epsilon=0.0, delta=delta_of.delta(0.0)), canaries=3, guesses=2, right=2, epsilons=(0.0,)
@@ -159,7 +168,7 @@ def test_one_training_run_with_canaries() -> None:
     )
     assert found.rejected
     assert found.right == found.guesses == 20
-    assert 1.0 < found.lower
+    assert found.lower > 1.0
     assert "could not have seen" in found.lines()[-1]
     blind = training(
         lambda x, y: Memory(x[:0], y[:0]), rows, targets, canaries=canaries, claim="epsilon=1, delta=1e-6",

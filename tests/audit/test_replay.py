@@ -30,7 +30,10 @@ def found() -> dict[str, Replay]:
         tape.loaded()
         return {
             name: replay(
-                entry.run, neighbours=named_neighbours(entry.neighbours), tape=tape, claim=claim_of(entry.claim)
+                entry.run,
+                neighbours=named_neighbours(entry.neighbours),
+                tape=tape,
+                claim=claim_of(entry.claim),
             )
             for name, entry in entries.items()
         }
@@ -75,7 +78,7 @@ def run(f: Any, neighbours: Any = "number", **more: Any) -> Replay:
 
 
 def test_a_scale_that_depends_on_the_data_is_accused() -> None:
-    one = run(lambda x: float(np.random.laplace(x, 1 + x)))  # noqa: NPY002
+    one = run(lambda x: float(np.random.laplace(x, 1 + x)))
     assert [p.kind for p in one.partings] == ["scale"]
     assert one.accuses
 
@@ -107,7 +110,10 @@ def test_no_noise_errors_types_and_draws() -> None:
 
     assert run(fails).partings[0].kind == "error"
     assert run(lambda x: (secrets.randbelow(9), int(x) if x else x)[1]).partings[0].kind == "type"
-    assert run(lambda x: sum(random.random() for _ in range(1 + int(x)))).partings[0].kind in ("draws", "control flow")
+    assert run(lambda x: sum(random.random() for _ in range(1 + int(x)))).partings[0].kind in (
+        "draws",
+        "control flow",
+    )
 
 
 def test_the_tape_gives_the_same_words_again_and_leaves_no_trace() -> None:

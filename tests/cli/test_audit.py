@@ -55,13 +55,28 @@ def test_a_broken_mechanism_exits_with_one_and_writes_a_page(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = tmp_path / "audit.html"
-    line = ["audit", f"{file}::fine", "--claim", "epsilon=1", "--neighbours", f"{file}::pairs", "--outputs", "800"]
+    line = [
+        "audit",
+        f"{file}::fine",
+        "--claim",
+        "epsilon=1",
+        "--neighbours",
+        f"{file}::pairs",
+        "--outputs",
+        "800",
+    ]
     assert main([*line, "--json", "--out", str(page)]) == 1
     said = json.loads(capsys.readouterr().out)
     assert said["rejected"]
     assert said["could_not_see"]["sentences"]
     text = page.read_text()
-    for part in ("Wealth over time", "The event that tells most", "could not have seen", "<polyline", "<rect"):
+    for part in (
+        "Wealth over time",
+        "The event that tells most",
+        "could not have seen",
+        "<polyline",
+        "<rect",
+    ):
         assert part in text
     assert "pass" not in text.replace("encompass", "").lower()
 
@@ -69,7 +84,12 @@ def test_a_broken_mechanism_exits_with_one_and_writes_a_page(
 @pytest.mark.parametrize("name", ["hangs", "ends", "greedy"])
 def test_code_that_hangs_or_ends_is_an_output(file: Path, name: str) -> None:
     found = mechanism_of_file(
-        f"{file}::{name}", claim="epsilon=9", neighbours="number", outputs=16, seconds_a_run=0.05, memory=2 << 30
+        f"{file}::{name}",
+        claim="epsilon=9",
+        neighbours="number",
+        outputs=16,
+        seconds_a_run=0.05,
+        memory=2 << 30,
     )
     assert found.notes
     assert any(word in found.notes[0] for word in ("took longer", "ended", "MemoryError"))

@@ -221,7 +221,8 @@ def _order(course: Course) -> list[int]:
     for i, record in enumerate(course.records):
         easier = EASIER * min(1.0, EARLY / max(1, len(record.bits)))
         promised = max(
-            (promise(levels, q) + easier * promise(levels, half) for levels in record.levels.values()), default=0.0
+            (promise(levels, q) + easier * promise(levels, half) for levels in record.levels.values()),
+            default=0.0,
         )
         rates.append((promised + gained[i]) / (len(record.bits) + 4 * FIRST))
     return [int(i) for i in np.argsort(-np.array(rates), kind="stable")]
