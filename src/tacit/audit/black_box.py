@@ -29,11 +29,11 @@ FIRST = 8
 GROWTH = 0.3
 """A stage has this share of all outputs before it."""
 LARGEST_STAGE = 20_000
-EQUALLY = 0.2
-RANKED = (0.6, 0.2, 0.12, 0.08)
+EQUALLY = 0.3
+RANKED = (0.5, 0.25, 0.15, 0.1)
 """A stage gives this share equally to all pairs, and the rest to those that promise most."""
-EASIER, EARLY = 0.2, 300
-"""How much the promise against half of the claimed epsilon counts, up to so many outputs: it shows earlier."""
+EASIER = 0.2
+"""How much the promise against half of the claimed epsilon counts: it shows earlier."""
 TREES_FROM = 240
 """Outputs of a pair before boosted trees are fitted."""
 REFIT = 1.25
@@ -219,9 +219,8 @@ def _order(course: Course) -> list[int]:
     q, half = (_q(course.claim.value), _q(course.claim.value / 2)) if course.claim.pure else (0.5, 0.5)
     rates = []
     for i, record in enumerate(course.records):
-        easier = EASIER * min(1.0, EARLY / max(1, len(record.bits)))
         promised = max(
-            (promise(levels, q) + easier * promise(levels, half) for levels in record.levels.values()),
+            (promise(levels, q) + EASIER * promise(levels, half) for levels in record.levels.values()),
             default=0.0,
         )
         rates.append((promised + gained[i]) / (len(record.bits) + 4 * FIRST))

@@ -179,10 +179,10 @@ def _read(where: BinaryIO) -> Any:
     head = where.read(4)
     if len(head) < 4:
         return None
-    return _Plain(io.BytesIO(where.read(struct.unpack("<I", head)[0]))).load()
+    return _PlainReader(io.BytesIO(where.read(struct.unpack("<I", head)[0]))).load()
 
 
-class _Plain(pickle.Unpickler):
+class _PlainReader(pickle.Unpickler):
     """Reads plain values alone: no class, no function."""
 
     def find_class(self, module: str, name: str) -> Any:
@@ -329,7 +329,7 @@ class Isolated:
                     size = struct.unpack("<I", self.held[:4])[0]
                     if len(self.held) >= 4 + size:
                         data, self.held = self.held[4 : 4 + size], self.held[4 + size :]
-                        return _Plain(io.BytesIO(data)).load()
+                        return _PlainReader(io.BytesIO(data)).load()
                 if not waiting.select(max(0.0, until - time.monotonic())):
                     return None
                 more = self.process.stdout.read(1 << 20)

@@ -97,18 +97,20 @@ class Tape:
         plain = importlib.import_module("random")
         secret = importlib.import_module("secrets")
 
-        class Recorded(numbers.Generator):  # type: ignore[misc, name-defined]
+        class NotedGenerator(numbers.Generator):  # type: ignore[misc, name-defined]
             """A generator whose draws are noted."""
 
         for name in DRAWS:
             if hasattr(numbers.Generator, name):
-                setattr(Recorded, name, self._noted(getattr(numbers.Generator, name), name, method=True))
+                setattr(
+                    NotedGenerator, name, self._noted(getattr(numbers.Generator, name), name, method=True)
+                )
 
         def default_rng(seed: Any = None) -> Any:
             if isinstance(seed, numbers.Generator):
                 return seed
             given = tape._word(f"generator {len(tape.made)}") if seed is None else seed
-            made = Recorded(numbers.PCG64(given))
+            made = NotedGenerator(numbers.PCG64(given))
             if seed is None:
                 tape.made.append(made)
             return made
