@@ -189,6 +189,7 @@ RUN = [
     ("docs/accounting.md", True, 10),
     ("docs/anonymity.md", False, 9),
     ("docs/attacks.md", True, 5),
+    ("docs/audit.md", True, 8),
     ("docs/coming-from.md", False, 6),
     ("docs/coupled.md", False, 9),
     ("docs/curator.md", False, 0),
@@ -214,8 +215,8 @@ RUN = [
 def test_every_example_is_run() -> None:
     there = {named(p) for p in (ROOT / "examples").rglob("*") if p.suffix in {".ipynb", ".md", ".py"}}
     assert there
-    # tests/examples runs the notebooks.
-    assert there - {"examples/README.md"} <= {path for path, _, _ in RUN} | set(NOTEBOOKS)
+    # tests/examples runs the notebooks, tests/audit the zoo.
+    assert there - {"examples/README.md", "examples/mechanism_zoo.py"} <= {path for path, _, _ in RUN} | set(NOTEBOOKS)
 
 
 @pytest.mark.parametrize(("path", "shown", "least"), RUN)
