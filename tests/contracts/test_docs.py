@@ -189,7 +189,7 @@ RUN = [
     ("docs/accounting.md", True, 10),
     ("docs/anonymity.md", False, 9),
     ("docs/attacks.md", True, 5),
-    ("docs/audit.md", True, 8),
+    ("docs/audit.md", True, 7),
     ("docs/coming-from.md", False, 6),
     ("docs/coupled.md", False, 9),
     ("docs/curator.md", False, 0),
