@@ -216,7 +216,9 @@ def test_every_example_is_run() -> None:
     there = {named(p) for p in (ROOT / "examples").rglob("*") if p.suffix in {".ipynb", ".md", ".py"}}
     assert there
     # tests/examples runs the notebooks, tests/audit the zoo.
-    assert there - {"examples/README.md", "examples/mechanism_zoo.py"} <= {path for path, _, _ in RUN} | set(NOTEBOOKS)
+    assert there - {"examples/README.md", "examples/mechanism_zoo.py"} <= {path for path, _, _ in RUN} | set(
+        NOTEBOOKS
+    )
 
 
 @pytest.mark.parametrize(("path", "shown", "least"), RUN)
