@@ -319,3 +319,22 @@ def test_incomes_above_the_declared_bound(desk: Desk) -> None:
     (row,) = values("means/values/unclipped_mean-income.csv")
     assert float(row["low"]) < np.exp(10.4 + 0.405) < float(row["high"])
     assert "before they were clamped" in Path("means/report.html").read_text(encoding="utf-8")
+
+def test_a_table_with_all_its_totals(desk: Desk) -> None:
+    rows = slid(people=1500)
+    write_csv("slid.csv", rows)
+    desk.task("A table with all its totals", "slid.toml")
+    code, told = desk("tacit plan slid.toml")
+    assert code == 0
+    assert "totals: " in told
+    assert desk("tacit release slid.toml --out table")[0] == 0
+    found = values("table/values/table-age-sex-language.csv")
+    assert len(found) == 5 * 3 * 4
+    cells = {(row["age"], row["sex"], row["language"]): int(row["value"]) for row in found}
+    assert min(cells.values()) >= 0
+    ages = {age for age, _, _ in cells} - {"all"}
+    assert sum(cells[age, "Male", "all"] for age in ages) == cells["all", "Male", "all"]
+    assert cells["all", "all", "all"] == pytest.approx(sum(r["language"] is not None for r in rows), abs=60)
+    page = Path("table/report.html").read_text(encoding="utf-8")
+    assert "Cells and totals add up" in page
+    assert ">Total<" in page

@@ -269,6 +269,10 @@ def draw_statistic(rng: random.Random, schema: Schema, unit: Unit) -> Any:
             if rng.random() < 0.15:
                 return st.clamping_bounds(one, where=where)
             return st.sparse_histogram(some(1, 3), where=where, of=of)
+        case "table":
+            columns = some(1, 3)
+            weights = rng.choice([None, {"cells": 2, "total": 1}])
+            return st.table(columns, importance=weights, where=where)
         case "survival":
             event = rng.choice(names)
             declared = schema[event]
@@ -325,7 +329,7 @@ def draw_function(rng: random.Random, names: list[str], one: str, where: str | N
 KINDS = (
     "count", "count by", "count by", "sum", "mean", "variance", "ratio", "proportion", "quantiles", "histogram",
     "contingency", "margins", "hierarchy", "sparse", "sparse", "function", "function", "survival", "weighted",
-    "regression",
+    "regression", "table",
 )  # fmt: skip
 
 

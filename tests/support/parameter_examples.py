@@ -260,6 +260,7 @@ STATISTICS: dict[str, dict[str, Any]] = {
     "Sum": {"column": "age"},
     "SurvivalCurves": {"time": "age", "event": "sick", "bins": 4, "horizon": None},
     "UnclippedMean": {"column": "age", "beyond": ("pareto", 2.0)},
+    "TableWithTotals": {"columns": ("state", "sick"), "totals": "all"},
     "Variance": {"column": "age", "root": False},
     "WeightedCount": {"survey_weight": "income"},
     "WeightedMean": {"column": "age", "survey_weight": "income"},
@@ -287,6 +288,7 @@ STATISTICS: dict[str, dict[str, Any]] = {
     "standard_deviation": {"column": "age"},
     "sum": {"column": "age"},
     "survival": {"time": "age", "event": "sick", "bins": 4},
+    "table": {"rows": "state", "columns": "sick"},
     "variance": {"column": "age"},
 }
 

@@ -297,6 +297,32 @@ def assign(question: Question, price: Price) -> Assignment:
     return _best(_options(price, groups), price)
 
 
+def assign_totals(question: Question, price: Price) -> Assignment:
+    """Independent noise on each block of a table with totals, for its own share of the price."""
+    shares: Mapping[str, Fraction] = question.details["shares"]
+    groups = [
+        ((p.name,), int(question.sensitivities[p.name].l1), int(question.sensitivities[p.name].l2_squared))
+        for p in question.parts
+        if not p.exact
+    ]
+    if not groups:
+        return assign(question, price)
+    options: dict[str, tuple[Applied, ...]] = {}
+    live = sum((shares[g[0][0]] for g in groups), Fraction(0))
+    epsilon, mu_squared = pure_within(price), mu_squared_within(price)
+    if price.kind == "accuracy":
+        raise InvalidParameter(
+            parameter="within", value=str(price), must="be left out for a table with totals",
+            hint="its numbers have errors of several sizes: give an epsilon and read the preview",
+        )  # fmt: skip
+    if epsilon is not None:
+        each = [pure_within(price, shares[g[0][0]] / live) or Fraction(0) for g in groups]
+        options["Laplace"] = tuple(laplace(g, e) for g, e in zip(groups, each, strict=True))
+    if mu_squared is not None:
+        options["Gaussian"] = tuple(gaussian(g, mu_squared * shares[g[0][0]] / live) for g in groups)
+    return _best(options, price)
+
+
 def assign_bounded(question: Question, price: Price) -> Assignment:
     """Noise on counts that never exceeds A, the smallest A for the price's (epsilon, delta).
 

@@ -417,7 +417,11 @@ def calibrated(assignment: Assignment, question: Question) -> bool | None:
 
     if isinstance(assignment, SelectedRanks):
         return made_for(assignment, question)
-    if type(assignment) is not Assignment or question.statistic.fits != "noise" or not question.known_keys:
+    if (
+        type(assignment) is not Assignment
+        or question.statistic.fits not in ("noise", "totals")
+        or not question.known_keys
+    ):
         return None
     moved = {p.name for p in question.parts if not p.exact and not question.sensitivities[p.name].none}
     noised = [name for applied in assignment.noise for name in applied.parts]

@@ -111,8 +111,8 @@ def estimate(
     if question.statistic.layout == "listed":
         # Independent or not, the misses of the cells add up to at most the whole.
         level = float(1 - (1 - confidence) / coordinates)
-        value, low, high = question.statistic.answers(question, noise_by_part(noise), noisy, level)
-        return Estimate(value=value, low=low, high=high)
+        value, low, high, *cut = question.statistic.answers(question, noise_by_part(noise), noisy, level)
+        return Estimate(value=value, low=low, high=high, reach=cut[0] if cut else None)
     if form is None or question.tables is not None:  # counts, of one table or of several in a row
         return _counts(question, noise, noisy, confidence, coordinates)
     if coordinates > 1 and not isinstance(form, Linear):

@@ -289,6 +289,13 @@ def ways(where: str, value: Any) -> dict[str, str]:
     return {name: text(where, way) for name, way in value.items()}
 
 
+def weights(where: str, value: Any) -> dict[str, int | float]:
+    """A table from names to numbers."""
+    if not isinstance(value, Mapping):
+        _refuse(where, value, "be a table of weights", "importance = { cells = 4, total = 1 }")
+    return {name: amount(where, v) for name, v in value.items()}
+
+
 def patterns(where: str, value: Any) -> list[dict[str, Any]]:
     """A list of tables from columns to a value or a list of values."""
     if not isinstance(value, list) or not all(isinstance(v, Mapping) for v in value):
@@ -408,6 +415,7 @@ WORDS: dict[str, Reader] = {
     "guarantee": text,
     "guess": guesses,
     "horizon": amount,
+    "importance": weights,
     "impossible": patterns,
     "interactions": name_pairs,
     "intercept": amount,
@@ -417,6 +425,7 @@ WORDS: dict[str, Reader] = {
     "label": text,
     "leverage_limit": amount,
     "lorenz": shares,
+    "layers": columns,
     "loss": text,
     "memory": text,
     "missing": words,
@@ -460,6 +469,7 @@ WORDS: dict[str, Reader] = {
     "threshold": amount,
     "time": text,
     "top": shares,
+    "totals": text,
     "unit": text,
     "version": text,
     "view": text,
@@ -476,6 +486,7 @@ _HERE: dict[tuple[str, str], Reader] = {
     ("linear", "target"): text,
     ("logistic", "target"): text,
     ("quantile", "at"): amount,
+    ("table", "rows"): columns,
 }
 """Where a word means something else: one share, where other kinds take a list."""
 
@@ -538,6 +549,7 @@ KINDS: dict[str, Callable[..., Any]] = {
     "sum": statistics.sum,
     "survival": statistics.survival,
     "synthetic_table": synthetic_table,
+    "table": statistics.table,
     "variance": statistics.variance,
 }
 TABLES = (

@@ -27,6 +27,7 @@ from tacit.curator.assignments import (
     Assignment,
     assign,
     assign_bounded,
+    assign_totals,
     cells_of,
     compared,
     groups_of,
@@ -77,6 +78,7 @@ from tacit.guarantees import (
 from tacit.guarantees.arguments import instance, listed
 from tacit.guarantees.conditions import FIXED_PARAMETERS
 from tacit.mechanisms import L1, Staircase
+from tacit.sources.axes import Binned
 from tacit.sources.schema import Schema
 from tacit.statistics import Mean, Proportion
 from tacit.statistics.base import Question
@@ -92,7 +94,7 @@ from tacit.statistics.forms import Average, Linear
 
 FITTING: dict[str, Callable[[Question, Price], Assignment]] = {
     "clamping bounds": assign_clamping_bounds, "thresholds": assign_sparse, "synthesis": assign_synthesis,
-    "tree": assign_tree,
+    "totals": assign_totals, "tree": assign_tree,
 }  # fmt: skip
 """Mechanisms for statistics that are no sums of noisy numbers."""
 BETTER = 0.999
@@ -690,6 +692,8 @@ def title_of(a: Query) -> str:
     for key in ("column", "numerator", "denominator", "columns", "of"):
         value = getattr(a.statistic, key, None)
         listed = value if isinstance(value, list | tuple) else [value] if value else []
+        if a.statistic.layout == "listed":
+            listed = [v.column if isinstance(v, Binned) else v for v in listed]
         words += [str(v) for v in listed if v != "rows"]
     keys = [b if isinstance(b, str) else b.column for b in a.statistic.by]
     words += ["by", *keys] if keys else []

@@ -25,6 +25,7 @@ from tacit.report.drawing import (
     widths,
 )
 from tacit.report.survival_picture import fits_survival, survival_pictures
+from tacit.report.table_picture import crosstab, fits_a_crosstab
 from tacit.report.tree_picture import fits_a_tree, tree_picture
 from tacit.report.view import (
     CellView,
@@ -74,6 +75,8 @@ def fitting(view: ReleaseView) -> Picture:
         return "tree"
     if fits_survival(view) and view.picture != "table":
         return "survival"
+    if fits_a_crosstab(view):
+        return "crosstab"
     if view.rest is not None:
         return "bars" if keys == 1 else "table"
     if keys == 0:
@@ -129,6 +132,8 @@ def draw(view: ReleaseView) -> Drawn:
         made = strip(id, name, told, cells[0])
     elif kind == "tree":
         made = tree_picture(id, name, told, view)
+    elif kind == "crosstab":
+        made = crosstab(id, name, view)
     elif kind == "survival":
         made = survival_pictures(id, name, told, view)
     elif kind == "bars":
@@ -391,6 +396,7 @@ def _kind_words(kind: Picture) -> str:
         "points": "points with intervals",
         "heatmap": "a heat map",
         "map": "a map",
+        "crosstab": "a table with its totals",
         "survival": "survival curves with bands and numbers at risk",
         "tree": "a tree of conditions",
     }.get(kind, "a table")
@@ -414,6 +420,8 @@ def _marks(kind: Picture, cells: Sequence[CellView], *, tables: bool = False) ->
         return ("share",)
     if kind == "survival":
         return ("line", "band")
+    if kind == "crosstab":
+        return ("starred",) if any(c.flag in (NOISY, ABSENT) for c in cells) else ()
     first = {
         "number": "dot", "points": "dot", "curve": "line", "heatmap": "heat", "map": "heat",
         "multiples": "bar" if tables else "heat",

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from tacit.curator.cells import ABSENT, CARE, GOOD, NOISY, WORDS
 from tacit.report.pictures import Drawn, draw
 from tacit.report.survival_picture import survival_finding
+from tacit.report.table_picture import crosstab_finding, fits_a_crosstab
 from tacit.report.view import (
     CellView,
     Markup,
@@ -37,6 +38,7 @@ def legend(id: str, marks: Sequence[str], confidence: float, covers: str = "the 
         "hatch": "too noisy to use",
         "either": "either class: the interval holds 0",
         "empty": "no value",
+        "starred": "too noisy to use",
         "share": "share of the most frequent class in a leaf, from its noisy counts",
         "truth": "the truth (synthetic data)",
         "truth-line": "the truth (synthetic data)",
@@ -65,6 +67,7 @@ def _sample(id: str, mark: str, words: str) -> Markup:
             tag("rect", x=0, y=2, width=20, height=10, class_="heat-3"),
             tag("path", d="M2 12 12 2M8 12 18 2M14 12 20 6M0 8 6 2", class_="hatch-line"),
         ],
+        "starred": tag("text", "*", x=6, y=14, class_="label"),
         "share": [
             tag("rect", x=0, y=3, width=12, height=8, class_="bar"),
             tag("rect", x=12, y=3, width=8, height=8, class_="band"),
@@ -95,6 +98,8 @@ def finding(view: ReleaseView) -> str:
         return _peak(view, usable)
     if view.kind in FUNCTIONS:
         return "A function, shown at some of its points; the certificate has all of it."
+    if fits_a_crosstab(view):
+        return crosstab_finding(view)
     if view.kind == "survival":
         return survival_finding(view)
     if view.tree:

@@ -340,6 +340,7 @@ Picture = Literal[
     "auto",
     "number",
     "bars",
+    "crosstab",
     "histogram",
     "curve",
     "points",

@@ -42,6 +42,7 @@ from tacit.statistics.regression_table import RegressionTable, regression
 from tacit.statistics.sparse import SparseCount, SparseQuestion, sparse_histogram
 from tacit.statistics.survival import SurvivalCurves, survival
 from tacit.statistics.synthetic import CountTable, synthetic_rows, tables_of
+from tacit.statistics.totals import TableWithTotals, table
 from tacit.statistics.weighted import (
     WeightedCount,
     WeightedMean,
@@ -75,6 +76,7 @@ __all__ = [
     "Statistic",
     "Sum",
     "SurvivalCurves",
+    "TableWithTotals",
     "Tree",
     "UnclippedMean",
     "Variance",
@@ -114,6 +116,7 @@ __all__ = [
     "sum",
     "survival",
     "synthetic_rows",
+    "table",
     "tables_of",
     "valid_counts",
     "variance",

@@ -455,7 +455,7 @@ class Statistic(ABC):
     problem: ClassVar[str | None] = None
     """The problem that lower bounds are known for (`tacit.risk`)."""
     fits: ClassVar[
-        Literal["noise", "ranks", "clamping bounds", "thresholds", "function", "synthesis", "tree"]
+        Literal["noise", "ranks", "clamping bounds", "thresholds", "function", "synthesis", "totals", "tree"]
     ] = "noise"
     """What kind of mechanism fits it."""
     layout: ClassVar[Literal["cells", "ends", "levels", "listed", "shares", "tables"]] = "cells"
@@ -518,8 +518,11 @@ class Statistic(ABC):
 
     def answers(
         self, question: Question, noise: Mapping[str, PartNoise], noisy: Parts, level: float
-    ) -> tuple[Floats, Floats, Floats]:
-        """Value, low and high of every value, where the layout is `listed`; `noise` is the mechanism of each part."""
+    ) -> tuple[Floats, ...]:
+        """Value, low and high of every value, where the layout is `listed`; `noise` is the mechanism of each part.
+
+        A fourth says how far the ends reached before they were cut.
+        """
         raise NotImplementedError
 
     def expects(

@@ -267,7 +267,7 @@ class SurvivalCurves(Statistic):
 
     def answers(
         self, question: Question, noise: Mapping[str, PartNoise], noisy: Parts, level: float
-    ) -> tuple[Floats, Floats, Floats]:
+    ) -> tuple[Floats, ...]:
         """Value, low and high of every line."""
         tables = self.tables(question, noise, noisy)
         bands: list[Any] = []
