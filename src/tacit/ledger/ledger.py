@@ -264,6 +264,10 @@ class Ledger(Approvals):
         """
         return derived_key(self._secret, "contribution bounding")
 
+    def sealed_key(self, purpose: str) -> bytes:
+        """A key for noise that is fixed now and drawn later: 32 bytes for this purpose, never printed or exported."""
+        return derived_key(self._secret, f"sealed noise: {purpose}")
+
     # --- reserve, run, commit ------------------------------------------------------------------------
     def reserve(self, request: Request, charge_check: ChargeCheck | None = None) -> Ticket | Recorded:
         """Charge durably, or answer from the record, or raise BudgetExceeded with nothing spent.

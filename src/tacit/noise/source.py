@@ -12,6 +12,7 @@ import os
 import threading
 from abc import ABC, abstractmethod
 from functools import cache
+from typing import NoReturn
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
@@ -19,7 +20,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algori
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Words
 
-__all__ = ["CryptographicSource", "SeededSource", "Source", "default_source"]
+__all__ = ["CryptographicSource", "KeyedSource", "SeededSource", "Source", "default_source"]
 
 REKEY_BYTES = 1 << 30
 BUFFER_BYTES = 1 << 15
@@ -168,6 +169,37 @@ class SeededSource(Source):
 
     def __repr__(self) -> str:
         return f"SeededSource(seed={self.seed})"
+
+
+class KeyedSource(Source):
+    """The same cipher under a secret key that somebody keeps: whoever has the key can draw the same words again.
+
+    For noise that is fixed once and needed later, as that of the steps of a running total. The key must be derived for
+    one use, and never leave the house.
+    """
+
+    __slots__ = ("_lock", "_stream")
+
+    def __init__(self, *, key: bytes) -> None:
+        if not isinstance(key, bytes) or len(key) != 32:
+            raise InvalidParameter(parameter="key", value="a key", must="be 32 secret bytes")
+        self._lock = threading.Lock()
+        self._stream = _Stream(key, bytes(16))
+
+    @property
+    def publishable(self) -> bool:
+        return True
+
+    def words(self, count: int) -> Words:
+        count = _checked(count)
+        with self._lock:
+            return self._stream.take(count)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a keyed source is not copied or pickled: its key would be there twice")
+
+    def __repr__(self) -> str:
+        return "KeyedSource()"
 
 
 @cache

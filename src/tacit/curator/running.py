@@ -1,0 +1,422 @@
+"""Running totals: one charge in advance, then a figure for each step when its time comes.
+
+`open_running_total` charges the ledger once for all steps. `RunningTotal.release(step)` reads the table, publishes the
+next figure and records it, at no further charge. The noise of a step follows from the ledger's secret, the entry of the
+charge, the step and the numbers that it is added to: nobody can see it, and a process that dies between two steps, or
+in one, loses nothing and draws nothing anew. Published figures are never revised.
+See docs/theory/running-totals.md.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from tacit.accounting import events
+from tacit.accounting.codec import to_record
+from tacit.curator.assignments import Applied, Assignment, mu_squared_within
+from tacit.curator.charging import charge, check_of
+from tacit.curator.curator import Curator
+from tacit.curator.prices import Number, Price, stated
+from tacit.errors import InvalidParameter, ReadFailed, TacitError, charge_made
+from tacit.exact.arrays import Floats
+from tacit.exact.canonical import sha256
+from tacit.exact.checks import whole
+from tacit.guarantees import Bound, Guarantee
+from tacit.guarantees.conditions import FIXED_PARAMETERS
+from tacit.ledger import Ledger, Recorded, Request
+from tacit.ledger.entries import text
+from tacit.mechanisms import RoundedGaussian
+from tacit.mechanisms.factorisation import GRID, GridFactor
+from tacit.mechanisms.spreads import normal_factor
+from tacit.noise.source import KeyedSource
+from tacit.sources.axes import Binned, axis_of
+from tacit.sources.expressions import Expression
+from tacit.statistics import Count, count, read_cells
+from tacit.statistics.base import Question, base_unit, by_columns, column_of, replaced, row_limit
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+STAYS = "no record changes its step between two figures"
+APART = "a person is counted in at most {times} steps, any two of them at least {apart} steps apart"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """What was published at a step: the running total of every group, with intervals for the noise."""
+
+    step: int
+    key: Any
+    keys: tuple[tuple[Any, ...], ...]
+    value: Floats
+    low: Floats
+    high: Floats
+    replayed: bool
+    publishable: bool
+    certificate: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """A running total on a declared table: what is counted, by which steps, with which noise. Reads no data."""
+
+    question: Question
+    factor: GridFactor
+    mechanism: RoundedGaussian
+    price: Price
+    name: str
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Steps, then groups."""
+        return tuple(a.size or 0 for a in self.question.axes)
+
+    @property
+    def standard_deviations(self) -> Floats:
+        """Of the figure of every step."""
+        unit = math.sqrt(self.mechanism.interval_variance)
+        return np.array([unit * self.factor.spread(t) for t in range(1, self.factor.steps + 1)])
+
+    def describe(self) -> dict[str, Any]:
+        """All that fixes it, as plain values: what its digest covers."""
+        return {
+            "kind": "running total",
+            "statistic": self.question.statistic.describe(),
+            "unit": self.question.unit.describe()
+            if hasattr(self.question.unit, "describe")
+            else str(self.question.unit),
+            "neighbours": self.question.unit.neighbours.value,
+            "schema": json.loads(json.dumps(self.question.schema.describe(), default=str)),
+            "steps": self.factor.steps,
+            "participations": self.factor.participations,
+            "separation": self.factor.separation,
+            "strategy": self.factor.strategy,
+            "grid": f"2^-{GRID}",
+            "squared_sensitivity_units": str(self.squared),
+            "noise_std_units": str(Fraction(self.mechanism.noise_std)),
+            "price": self.price.describe(),
+            "name": self.name,
+        }
+
+    @property
+    def squared(self) -> int:
+        """How far a unit moves what gets noise, squared, in squared units of the grid."""
+        return squared_move(self.question, self.factor)
+
+
+def squared_move(question: Question, factor: GridFactor) -> int:
+    """The squared L2 sensitivity of C x.
+
+    m rows of a unit move x by a sum of m unit vectors, a point of m times their hull: the farthest is m in one step,
+    m^2 times the largest squared column. People who are counted once a step move it by their schedule. Two units'
+    moves, of a replacement, have no negative product with C >= 0: their difference is at most twice that, squared.
+    """
+    statistic = question.statistic
+    assert isinstance(statistic, Count)
+    size = base_unit(question.unit)[1]
+    rows = 1 if statistic.of == "people" else row_limit(question.unit)
+    return factor.squared_steps * rows**2 * size**2 * (2 if replaced(question.unit) else 1)
+
+
+class RunningTotal:
+    """A charged running total: its figures, one step after the other."""
+
+    def __init__(
+        self, curator: Curator, series: Series, opened: Recorded | None, sequence: int, entry: str
+    ) -> None:
+        self._curator, self.series = curator, series
+        self.sequence, self.entry = sequence, entry
+        self.reopened = opened is not None
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What all figures together may reveal."""
+        return _guarantee(self.series, self.series.mechanism.bound)
+
+    @property
+    def published(self) -> int:
+        """How many figures are on record."""
+        ledger = self._curator.ledger
+        low, high = 0, self.series.factor.steps
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if self._recorded(ledger, middle) else (low, middle - 1)
+        return low
+
+    def release(self, step: int) -> Figure:
+        """The figure of this step, a number from 1: from the record if it is there, else the next one, read now."""
+        step = whole("step", step)
+        if not 1 <= step <= self.series.factor.steps:
+            raise InvalidParameter(
+                parameter="step",
+                value=step,
+                must=f"be 1 to {self.series.factor.steps}",
+                hint="as it was declared",
+            )
+        ledger = self._curator.ledger
+        if ledger.recorded(_opening(self._curator, ledger, self.series)) is None:
+            raise InvalidParameter(
+                parameter="series", value=self.series.name, must="be paid for in this ledger",
+                hint="open_running_total(curator, series) pays for all steps at once",
+            )  # fmt: skip
+        known = self._recorded(ledger, step)
+        earlier = [self._recorded(ledger, t) for t in range(1, step)]
+        if any(one is None for one in earlier):
+            first = 1 + next(i for i, one in enumerate(earlier) if one is None)
+            raise InvalidParameter(
+                parameter="step", value=step, must=f"come after step {first}, which has no figure yet",
+                hint="figures are released in order, each once; one that was released is free",
+            )  # fmt: skip
+        noisy = [_units(one.answer) for one in earlier if one is not None]
+        if known is None:
+            units, publishable, sequence, digest = self._read(ledger, step)
+        else:
+            units, publishable = _units(known.answer), _publishable(known.answer)
+            sequence, digest = known.sequence, known.digest
+        return self._figure(
+            step,
+            [*noisy, units],
+            replayed=known is not None,
+            publishable=publishable,
+            entry=(sequence, digest),
+        )
+
+    def _recorded(self, ledger: Ledger, step: int) -> Recorded | None:
+        return ledger.recorded(self._request(ledger, step))
+
+    def _request(self, ledger: Ledger, step: int) -> Request:
+        """Asking for a step costs nothing: all of it was charged when the series was opened."""
+        free = charge(
+            [Assignment(noise=(), price=self.series.price, reason="paid in advance")], self._curator.budget.bound,
+            neighbours=self._curator.unit.neighbours,
+        )  # fmt: skip
+        return _asked(
+            self._curator, ledger, self.series, key=f"{_digest(self.series)} step {step}",
+            event=events.ApproximateEvent(epsilon=0.0, delta=0.0), bound=free.bound, exact=free.exact,
+            words=f"Step {step} of a running total that entry {self.sequence} paid for",
+        )  # fmt: skip
+
+    def _read(self, ledger: Ledger, step: int) -> tuple[np.ndarray[Any, Any], bool, int, str]:
+        curator, series = self._curator, self.series
+        table = curator._open()
+        facts = table.facts
+        curator._resolver.for_charging(facts)
+        outcome = ledger.reserve(self._request(ledger, step), check_of(curator.budget))
+        if isinstance(outcome, Recorded):  # somebody else was faster: theirs is the figure
+            return _units(outcome.answer), _publishable(outcome.answer), outcome.sequence, outcome.digest
+        with charge_made():
+            try:
+                with curator._reading:
+                    cells = read_cells(table, [series.question], key=ledger.bounding_key)
+                    if not facts.admits(table.facts):
+                        raise ReadFailed(source=table.source)
+                held = series.question.integers(cells[0])["count"].reshape(series.shape)
+                true = series.factor.combined(np.asarray(held), step)
+                source = curator._source
+                if source is None:
+                    # The noise is that of the entry, the step and the numbers: if the step is read again, as after a
+                    # death or from a restored ledger, equal numbers get equal noise and others noise of their own.
+                    about = f"running total {_digest(series)} step {step} {_fingerprint(true)}"
+                    source = KeyedSource(key=ledger.sealed_key(about))
+                units = np.asarray(series.mechanism.release_cells(np.ravel(true), source=source)).reshape(
+                    true.shape
+                )
+                answer = {"units": [int(v) for v in np.ravel(units)], "publishable": source.publishable}
+            except BaseException:
+                with contextlib.suppress(TacitError):
+                    ledger.fail(outcome)
+                raise
+            ledger.commit(outcome, json.dumps(answer).encode(), data_digest="")
+        return units, source.publishable, outcome.sequence, outcome.digest
+
+    def _figure(
+        self, step: int, noisy: Sequence[np.ndarray[Any, Any]], *, replayed: bool, publishable: bool,
+        entry: tuple[int, str],
+    ) -> Figure:  # fmt: skip
+        series = self.series
+        groups = series.shape[1:]
+        held = np.array([np.reshape(u, groups).astype(np.float64) for u in noisy])
+        value = np.ravel(series.factor.total(held, step))
+        half = normal_factor(0.05) * float(series.standard_deviations[step - 1])
+        shown = np.maximum(np.rint(value), 0.0)
+        low, high = np.maximum(np.floor(value - half), 0.0), np.maximum(np.ceil(value + half), 0.0)
+        labels = [a.labels for a in series.question.axes]
+        keys = tuple(tuple(labels[1 + i][k] for i, k in enumerate(place)) for place in np.ndindex(*groups))
+        certificate = {
+            **series.describe(),
+            "step": step,
+            "guarantee": self.guarantee.record,
+            "meaning": self.guarantee.explain(),
+            "covers": "the running total of the table at this step, each by itself, for the noise",
+            "numerical_delta": 0.0,
+            "event": to_record(series.mechanism.event),
+            "theorems": [
+                *series.mechanism.theorems,
+                "running-totals",
+                "contribution-polytopes",
+                "post-processing",
+            ],
+            "charged": {"ledger": self._curator.ledger.id, "sequence": self.sequence, "entry": self.entry},
+            "recorded": {"sequence": entry[0], "entry": entry[1]},
+            "publishable": publishable,
+            "values": [[str(k) for k in key] + [float(v)] for key, v in zip(keys, shown, strict=True)],
+        }
+        certificate["digest"] = sha256(json.dumps(certificate, sort_keys=True, default=str))
+        return Figure(
+            step=step, key=labels[0][step - 1], keys=keys, value=shown, low=np.minimum(low, shown),
+            high=np.maximum(high, shown), replayed=replayed, publishable=publishable, certificate=certificate,
+        )  # fmt: skip
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """All figures so far."""
+        import pandas as pd
+
+        by, *groups = [a.column for a in self.series.question.axes]
+        rows = []
+        for step in range(1, self.published + 1):
+            found = self.release(step)
+            for i, key in enumerate(found.keys):
+                named = dict(zip(groups, key, strict=True))
+                ends = {"value": int(found.value[i]), "low": int(found.low[i]), "high": int(found.high[i])}
+                rows.append({by: found.key, **named, **ends})
+        return pd.DataFrame(rows, columns=[by, *groups, "value", "low", "high"])
+
+
+def _fingerprint(true: np.ndarray[Any, Any]) -> str:
+    return sha256(json.dumps([int(v) for v in np.ravel(true)]))
+
+
+def _units(answer: Any) -> np.ndarray[Any, Any]:
+    return np.array(json.loads(bytes(answer))["units"], dtype=object)
+
+
+def _publishable(answer: Any) -> bool:
+    return json.loads(bytes(answer))["publishable"] is True
+
+
+def _digest(series: Series) -> str:
+    return sha256(json.dumps(series.describe(), sort_keys=True))
+
+
+def _guarantee(series: Series, bound: Bound) -> Guarantee:
+    declared = [STAYS]
+    if series.factor.several:
+        declared.append(APART.format(times=series.factor.participations, apart=series.factor.separation))
+    return Guarantee(bound=bound, unit=series.question.unit, declared=(FIXED_PARAMETERS, *declared))
+
+
+def _asked(
+    curator: Curator, ledger: Ledger, series: Series, *, key: str, event: events.Event, bound: Bound,
+    exact: dict[str, Fraction], words: str,
+) -> Request:  # fmt: skip
+    request = Request(
+        key=key, plan_digest=_digest(series), analyst=curator.analyst, event=to_record(event),
+        charge=_guarantee(series, bound), exact=exact, table=curator._resolver.table,
+        told=[{"release": series.name, "statistic": words, "price": {"kind": bound.kind, "words": str(bound)}}],
+    )  # fmt: skip
+    return curator._about(request, ledger)
+
+
+def _opening(curator: Curator, ledger: Ledger, series: Series) -> Request:
+    """The request that pays for all steps."""
+    assignment = Assignment(
+        noise=(Applied(("count",), series.mechanism),), price=series.price, reason="Gaussian noise by a factorisation",
+        delta=series.price.spent_delta,
+    )  # fmt: skip
+    paid = charge([assignment], curator.budget.bound, neighbours=curator.unit.neighbours)
+    return _asked(
+        curator, ledger, series, key=f"{_digest(series)} opened", event=series.mechanism.event, bound=paid.bound,
+        exact=paid.exact, words=f"A running total of {series.factor.steps} steps, all of them paid for",
+    )  # fmt: skip
+
+
+def running_series(
+    curator: Curator,
+    by: str | Binned,
+    *,
+    groups: Any = None,
+    of: Literal["rows", "people"] = "rows",
+    participations: int = 1,
+    separation: int = 1,
+    where: str | Expression | None = None,
+    name: str = "running total",
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
+    mu: Number | None = None,
+) -> Series:
+    """What a running total would be: its noise and the standard deviation of every figure. Reads and charges nothing.
+
+    `by` is the column of the steps, in the order of its keys; `groups` are columns with a running total for each key.
+    `of="people"` counts people, each once a step, in at most `participations` steps, `separation` apart.
+    """
+    price = stated(
+        epsilon=epsilon, delta=delta, rho=rho, mu=mu, within=None, confidence=None, simultaneous=False
+    )
+    square = None if price is None else mu_squared_within(price)
+    if price is None or square is None:
+        raise InvalidParameter(
+            parameter="price", value=None if price is None else str(price), must="be epsilon and delta, rho or mu",
+            hint="running totals have Gaussian noise",
+        )  # fmt: skip
+    others = by_columns(groups)
+    statistic = count(by=[by, *others], where=where, of=of)
+    statistic = Count(by=statistic.by, where=statistic.where, of=of, over=tuple(map(column_of, statistic.by)))
+    question = statistic.on(curator.schema, curator.unit)
+    axis = axis_of(by, curator.schema)
+    if not question.known_keys or axis.size is None:
+        raise InvalidParameter(
+            parameter="by",
+            value=column_of(by),
+            must="have declared steps",
+            hint="integer(1, 52), or bins of days",
+        )
+    if of == "people" and (others or participations < row_limit(curator.unit)):
+        raise InvalidParameter(
+            parameter="participations", value=participations,
+            must="be at least the rows of a person, without groups, for a count of people",
+            hint="people(..., at_most=4) can be counted in four steps: participations=4, separation=1",
+        )  # fmt: skip
+    if of == "rows" and (participations, separation) != (1, 1):
+        raise InvalidParameter(
+            parameter="participations", value=participations, must='come with of="people"',
+            hint="rows of a person are counted by at_most, in whatever steps they lie",
+        )  # fmt: skip
+    factor = GridFactor(steps=axis.size, participations=participations, separation=separation)
+    mechanism = RoundedGaussian.for_mu_squared(
+        mu_squared=square,
+        squared_steps=squared_move(question, factor),
+        dimension=math.prod(a.size or 0 for a in question.axes),
+    )
+    return Series(question=question, factor=factor, mechanism=mechanism, price=price, name=text("name", name))
+
+
+def open_running_total(curator: Curator, series: Series) -> RunningTotal:
+    """Charge for all steps, once; a series that was opened before is taken up again, at no charge."""
+    curator._usable()
+    if series.question.schema != curator.schema or series.question.unit != curator.unit:
+        raise InvalidParameter(
+            parameter="series",
+            value=series.name,
+            must="be made for this schema and unit",
+            hint="running_series(curator, ...)",
+        )
+    curator._open()
+    ledger = curator.ledger
+    request = _opening(curator, ledger, series)
+    found = ledger.recorded(request)
+    outcome = found if found is not None else ledger.reserve(request, check_of(curator.budget))
+    if isinstance(outcome, Recorded):
+        return RunningTotal(curator, series, outcome, outcome.charge.sequence, outcome.digest)
+    with charge_made():
+        ledger.commit(outcome, json.dumps(series.describe(), sort_keys=True).encode(), data_digest="")
+    return RunningTotal(curator, series, None, outcome.sequence, outcome.digest)
