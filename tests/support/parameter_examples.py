@@ -148,6 +148,7 @@ NOISE: dict[str, dict[str, Any]] = {
     "caratheodory_gauge": {"points": [[1.0, 2.0]]},
     "caratheodory_second_moments": {"frequencies": 3},
     "caratheodory_volume": {"frequencies": 3},
+    "KeyedSource": {"key": bytes(32)},
     "SeededSource": {"seed": 1},
     "Sphere": {"coordinates": 2, "radius": 1},
     "DiscreteStaircase": {"epsilon": 1, "sensitivity": 2, "gamma": 0.5},

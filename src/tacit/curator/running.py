@@ -65,7 +65,7 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Series:
+class RunningSeries:
     """A running total on a declared table: what is counted, by which steps, with which noise. Reads no data."""
 
     question: Question
@@ -130,7 +130,7 @@ class RunningTotal:
     """A charged running total: its figures, one step after the other."""
 
     def __init__(
-        self, curator: Curator, series: Series, opened: Recorded | None, sequence: int, entry: str
+        self, curator: Curator, series: RunningSeries, opened: Recorded | None, sequence: int, entry: str
     ) -> None:
         self._curator, self.series = curator, series
         self.sequence, self.entry = sequence, entry
@@ -303,11 +303,11 @@ def _publishable(answer: Any) -> bool:
     return json.loads(bytes(answer))["publishable"] is True
 
 
-def _digest(series: Series) -> str:
+def _digest(series: RunningSeries) -> str:
     return sha256(json.dumps(series.describe(), sort_keys=True))
 
 
-def _guarantee(series: Series, bound: Bound) -> Guarantee:
+def _guarantee(series: RunningSeries, bound: Bound) -> Guarantee:
     declared = [STAYS]
     if series.factor.several:
         declared.append(APART.format(times=series.factor.participations, apart=series.factor.separation))
@@ -315,7 +315,7 @@ def _guarantee(series: Series, bound: Bound) -> Guarantee:
 
 
 def _asked(
-    curator: Curator, ledger: Ledger, series: Series, *, key: str, event: events.Event, bound: Bound,
+    curator: Curator, ledger: Ledger, series: RunningSeries, *, key: str, event: events.Event, bound: Bound,
     exact: dict[str, Fraction], words: str,
 ) -> Request:  # fmt: skip
     request = Request(
@@ -326,7 +326,7 @@ def _asked(
     return curator._about(request, ledger)
 
 
-def _opening(curator: Curator, ledger: Ledger, series: Series) -> Request:
+def _opening(curator: Curator, ledger: Ledger, series: RunningSeries) -> Request:
     """The request that pays for all steps."""
     assignment = Assignment(
         noise=(Applied(("count",), series.mechanism),), price=series.price, reason="Gaussian noise by a factorisation",
@@ -353,7 +353,7 @@ def running_series(
     delta: Number | None = None,
     rho: Number | None = None,
     mu: Number | None = None,
-) -> Series:
+) -> RunningSeries:
     """What a running total would be: its noise and the standard deviation of every figure. Reads and charges nothing.
 
     `by` is the column of the steps, in the order of its keys; `groups` are columns with a running total for each key.
@@ -397,10 +397,12 @@ def running_series(
         squared_steps=squared_move(question, factor),
         dimension=math.prod(a.size or 0 for a in question.axes),
     )
-    return Series(question=question, factor=factor, mechanism=mechanism, price=price, name=text("name", name))
+    return RunningSeries(
+        question=question, factor=factor, mechanism=mechanism, price=price, name=text("name", name)
+    )
 
 
-def open_running_total(curator: Curator, series: Series) -> RunningTotal:
+def open_running_total(curator: Curator, series: RunningSeries) -> RunningTotal:
     """Charge for all steps, once; a series that was opened before is taken up again, at no charge."""
     curator._usable()
     if series.question.schema != curator.schema or series.question.unit != curator.unit:

@@ -10,13 +10,14 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from tacit.errors import EmptyComposition, InvalidParameter, WrongType
 from tacit.exact.arrays import AnyArray, Floats
-from tacit.exact.checks import members, settle, text
+from tacit.exact.checks import is_number, members, plain, settle, text, whole
 from tacit.guarantees import Unit
 from tacit.mechanisms.spreads import PartNoise
 from tacit.sources.axes import Axis, Bins, CountRows, OpenAxis, axis_of
@@ -40,6 +41,7 @@ from tacit.statistics.forms import Parts, reals
 from tacit.statistics.life_tables import LifeTable, compared
 
 MOST_BINS = 400
+LARGEST = 1e100
 CELLS, BEYOND = "people", "beyond"
 CURVES = ("survival", "survival, all at once", "cumulative hazard")
 TWO_GROUPS = ("hazard ratio", "log-rank z")
@@ -85,8 +87,16 @@ class SurvivalCurves(Statistic):
                 raise InvalidParameter(
                     parameter="by", value=column_of(by), must="be another column than time and event"
                 )
-        if isinstance(self.bins, bool) or not isinstance(self.bins, int):
-            settle(self, bins=members("bins", self.bins))
+        counted = isinstance(self.bins, Integral | bool)
+        settle(self, bins=whole("bins", self.bins, least=None) if counted else _edges(self.bins))
+        if self.horizon is not None:
+            settle(self, horizon=_finite("horizon", self.horizon))
+        if self.censored is not None:
+            settle(self, censored=plain(self.censored))
+            if isinstance(self.censored, bool) or not isinstance(self.censored, str | int):
+                raise InvalidParameter(
+                    parameter="censored", value=type(self.censored).__name__, must="be a key of a category"
+                )
         count = self.bins if isinstance(self.bins, int) else len(self.bins) - 1
         if not 1 <= count <= MOST_BINS:
             raise InvalidParameter(parameter="bins", value=count, must=f"be between 1 and {MOST_BINS} bins")
@@ -188,7 +198,7 @@ class SurvivalCurves(Statistic):
         """How many bins the restricted mean covers."""
         if self.horizon is None:
             return len(edges) - 1
-        if isinstance(self.horizon, bool) or self.horizon not in edges[1:]:
+        if self.horizon not in edges[1:]:
             raise InvalidParameter(
                 parameter="horizon", value=self.horizon, must="be an edge of the bins above the first",
                 hint=f"they are {', '.join(f'{e:g}' for e in edges[1:7])}",
@@ -301,6 +311,16 @@ class SurvivalCurves(Statistic):
         return None, half, about
 
 
+def _finite(name: str, value: Any) -> Any:
+    if not is_number(value) or not -LARGEST <= value <= LARGEST:
+        raise InvalidParameter(parameter=name, value=value, must="be a finite number")
+    return plain(value)
+
+
+def _edges(bins: object) -> tuple[Any, ...]:
+    return tuple(_finite("bins", e) for e in members("bins", bins))
+
+
 def _word(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
@@ -321,8 +341,8 @@ def survival(
     none. `horizon` is the edge to which the restricted mean goes; the last one by default. Intervals hold sampling and
     noise. Few wide bins have less noise than many.
     """
-    listed = bins if isinstance(bins, int) else tuple(bins)
+    edges: Any = bins
     return SurvivalCurves(
-        time=time, event=event, bins=listed, by=by_columns(by), censored=censored, horizon=horizon,
+        time=time, event=event, bins=edges, by=by_columns(by), censored=censored, horizon=horizon,
         where=filter_of(where),
     )  # fmt: skip
