@@ -312,9 +312,10 @@ class SurvivalCurves(Statistic):
 
 
 def _finite(name: str, value: Any) -> Any:
-    if not is_number(value) or not -LARGEST <= value <= LARGEST:
+    own = plain(value)
+    if not is_number(own) or not -LARGEST <= own <= LARGEST:
         raise InvalidParameter(parameter=name, value=value, must="be a finite number")
-    return plain(value)
+    return own
 
 
 def _edges(bins: object) -> tuple[Any, ...]:
