@@ -320,6 +320,7 @@ def test_incomes_above_the_declared_bound(desk: Desk) -> None:
     assert float(row["low"]) < np.exp(10.4 + 0.405) < float(row["high"])
     assert "before they were clamped" in Path("means/report.html").read_text(encoding="utf-8")
 
+
 def test_a_table_with_all_its_totals(desk: Desk) -> None:
     rows = slid(people=1500)
     write_csv("slid.csv", rows)
