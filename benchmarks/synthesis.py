@@ -1,6 +1,9 @@
 """Synthetic rows of three real tables: distance of pairs and triples, a boosting model, processor seconds.
 
     python benchmarks/synthesis.py [adult|nltcs|yrbss] [epsilon] [seeds]
+    python benchmarks/synthesis.py wide [rows] [columns]        a made-up table, through the curator
+    python benchmarks/synthesis.py tables FOLDER                TABLE.npz for the peers (_opendp_synthesis.py, _dpmm.py)
+    python benchmarks/synthesis.py score TABLE PICKLE           a peer's rows, and its measurements refitted by ours
 
 Adult in 14 columns with 188 public values, as it is published (32,561 rows to learn from, 16,281 to test); NLTCS with
 16 binary columns; YRBSS with 13 columns and their missing values, two thirds to learn from. Every number is of rows
@@ -27,6 +30,8 @@ from tacit.sources.margins import counts_of
 from tacit.sources.schema import Schema
 from tacit.synthesis.answers import Synthetic
 from tacit.synthesis.choices import scaled_margins
+from tacit.synthesis.drawing import draw_rows
+from tacit.synthesis.model import Model
 from tacit.synthesis.rounds import synthesise_margins
 from tacit.synthesis.schedule import calibrated, epsilon_of
 from tacit.synthesis.statistic import synthetic_table
@@ -206,9 +211,81 @@ def run(name: str, epsilon: float, seed: int, **words: Any) -> dict[str, Any]:
     return found
 
 
+def wide(rows: int, columns: int) -> dict[str, Any]:
+    """A made-up table of columns that hang together in threes; release, certificate and a Parquet file."""
+    import tempfile
+
+    import pandas as pd
+
+    rng = np.random.default_rng(1)
+    sizes = [2 + (i * 7) % 19 for i in range(columns)]
+    made: dict[str, Any] = {"c0": rng.integers(0, sizes[0], rows)}
+    for i in range(1, columns):
+        parent = made[f"c{max(0, i - 1 - (i % 3))}"]
+        like = rng.random(rows) < 0.6
+        made[f"c{i}"] = np.where(like, (parent * 3 + i) % sizes[i], rng.integers(0, sizes[i], rows))
+    schema = {f"c{i}": tacit.integer(0, s - 1, missing=0) for i, s in enumerate(sizes)}
+    budget = tacit.Approximate(epsilon=1.0, delta=1e-6)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    with tacit.Curator(pd.DataFrame(made), protect=tacit.rows(), schema=schema, budget=budget) as held:
+        start, clock = time.process_time(), time.time()
+        asked = synthetic_table(list(schema))
+        left_out = asked.on(Schema(schema), tacit.rows()).details["left_out"]
+        release = held.release(asked, epsilon=1.0, delta=1e-6)
+        released = time.process_time() - start
+        with tempfile.TemporaryDirectory() as folder:
+            release.synthetic.write(Path(folder) / "rows.parquet")
+    return {
+        "rows": rows, "columns": columns, "left_out": left_out, "cpu_released": round(released, 1),
+        "cpu_written": round(time.process_time() - start, 1), "wall": round(time.time() - clock, 1),
+        "gigabytes_before": before, "gigabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
+    }  # fmt: skip
+
+
+def score(name: str, path: str) -> dict[str, Any]:
+    """A peer's own rows, and rows of its measurements that our model was fitted to."""
+    import pickle
+
+    with Path(path).open("rb") as file:
+        held = pickle.load(file)  # written by the scripts beside this one
+    train, test, _, label = TABLES[name]()
+    sizes = tuple(held["sizes"])
+
+    def scored(rows: np.ndarray) -> list[float]:
+        return [round(v, 4) for v in (*distances(train, rows, sizes), boosted(rows, test, label))]
+
+    found: dict[str, Any] = {"file": path, "own": scored(held["rows"])}
+    if held["measurements"]:
+        total = float(np.mean([y.sum() for _, y, _ in held["measurements"]]))
+        model = Model(sizes=sizes, rows=total)
+        for columns, counts, std in held["measurements"]:
+            order = sorted(range(len(columns)), key=lambda k, c=columns: c[k])
+            shaped = counts.reshape([sizes[i] for i in columns]).transpose(order)
+            model.measure(tuple(sorted(columns)), shaped, std**2)
+        model.arrange()
+        model.fit(400)
+        found["refitted"] = scored(draw_rows(model, round(total), SeededSource(seed=1)))
+    return found
+
+
+def main(words: list[str]) -> None:
+    """One of the things above, a line of JSON each."""
+    which = words[0] if words else "adult"
+    if which == "wide":
+        rows, columns = (int(w) for w in [*words[1:], "1000000", "100"][:2])
+        print(json.dumps(wide(rows, columns)), flush=True)
+    elif which == "tables":
+        for name, read in TABLES.items():
+            train, _, sizes, _ = read()
+            np.savez(Path(words[1]) / f"{name}.npz", train=train, sizes=np.array(sizes))
+    elif which == "score":
+        print(json.dumps(score(words[1], words[2])), flush=True)
+    else:
+        level = float(words[1]) if len(words) > 1 else 1.0
+        for k in range(int(words[2]) if len(words) > 2 else 5):
+            for share in (0.0, 0.1):
+                print(json.dumps(run(which, level, k, errors=share)), flush=True)
+
+
 if __name__ == "__main__":
-    which = sys.argv[1:2] or ["adult"]
-    level = float(sys.argv[2]) if len(sys.argv) > 2 else 1.0
-    for k in range(int(sys.argv[3]) if len(sys.argv) > 3 else 5):
-        for share in (0.0, 0.1):
-            print(json.dumps(run(which[0], level, k, errors=share)), flush=True)
+    main(sys.argv[1:])

@@ -173,6 +173,9 @@ def test_people_with_several_rows_cost_their_number_of_rows() -> None:
         wide, narrow = (getattr(p.releases[0].assignment.schedule, part).noise_std for p in (many, one))
         assert wide == pytest.approx(3 * narrow, rel=1e-3)
     assert many.releases[0].assignment.schedule.choosing.sensitivity.exact == 3
+    with curator(frame, SCHEMA, protect=unit) as held:
+        release = held.release(tacit.synthesis.synthetic_table(NAMES, rounds=1), epsilon=1.0, delta=1e-6)
+    assert "at most 3 of each person's rows" in release.certificate["synthetic"]["not_for"][-1]
 
 
 def test_margins_are_the_same_by_either_road() -> None:

@@ -32,7 +32,7 @@ from tacit.sources.expressions import Expression
 from tacit.sources.margins import MarginCells
 from tacit.sources.query import Cells
 from tacit.statistics.base import Question
-from tacit.synthesis.answers import NOT_FOR, Synthetic
+from tacit.synthesis.answers import NOT_FOR, Synthetic, not_for_of
 from tacit.synthesis.choices import Choices
 from tacit.synthesis.drawing import most_rows
 from tacit.synthesis.public import total_of
@@ -135,7 +135,8 @@ class SynthesisAssignment(Assignment):
         return Synthetic(
             axes=question.details["axes"], schema=question.schema, schedule=self.schedule, outcome=outcome,
             checked=question.details["checked"], candidates=question.details["candidates"],
-            public=question.details["public"], weight_column=statistic.weight_column, seed=seed,
+            public=question.details["public"], weight_column=statistic.weight_column,
+            not_for=not_for_of(question.unit), seed=seed,
             confidence=float(confidence), publishable=publishable, made_up=made_up, certificate=certificate,
         )  # fmt: skip
 
@@ -272,7 +273,7 @@ def unpacked(parts: dict[str, Any], question: Question) -> tuple[Outcome, int]:
     body = np.asarray(parts["rows"]).astype("<i8").tobytes()[:length]
     size = count * columns * each
     opened = zlib.decompressobj().decompress(body, size + 1)
-    rows = np.frombuffer(opened, dtype=f"<u{each}").reshape(columns, count).T.astype(np.int32)
+    rows: Any = np.frombuffer(opened, dtype=f"<u{each}").reshape(columns, count).T
     errors: Integers | None = np.asarray(parts["errors"])
     outcome = Outcome(
         ones=tuple(np.split(np.asarray(parts["ones"]), np.cumsum(sizes)[:-1])),
@@ -296,7 +297,7 @@ def synthetic_record(synthetic: Synthetic) -> dict[str, Any]:
         "sha256": synthetic.csv_digest(),
         "measured": synthetic.measurements,
         "filled_by_noise": {m: round(s, 4) for m, s in synthetic.filled_by_noise.items() if s > NOISE_FILLED},
-        "not_for": list(NOT_FOR),
+        "not_for": list(synthetic.not_for),
     }
 
 
@@ -334,7 +335,7 @@ def faults_of_record(
         "rows": rows == count == drawn,
         "stand_for": type(total) is int and total >= 1 and total == (total_of(details["public"]) or total),
         "measured": measured == wanted and len(chosen) == schedule.rounds,
-        "not_for": said["not_for"] == list(NOT_FOR),
+        "not_for": said["not_for"] == list(not_for_of(question.unit)),
         "public": said.get("public", []) == public,
         "filled_by_noise": all(
             n in {" x ".join(one["margin"]) for one in measured[len(ones) :]} and NOISE_FILLED <= v <= 1

@@ -30,6 +30,7 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, UnknownName
 from tacit.exact.arrays import Integers
+from tacit.guarantees import People, Unit
 from tacit.noise.source import SeededSource
 from tacit.sources.axes import Axis, Bins, Cut, Listed
 from tacit.sources.expressions import (
@@ -45,6 +46,7 @@ from tacit.sources.expressions import (
     parse,
 )
 from tacit.sources.schema import Schema
+from tacit.statistics.base import base_unit, row_limit
 from tacit.statistics.synthetic import arrow_column
 from tacit.synthesis.choices import choice_bounds, scaled_margins
 from tacit.synthesis.rounds import Outcome
@@ -66,6 +68,15 @@ NOT_FOR = (
     "cells with fewer rows than the noise of their margin: noise alone may have filled them",
     "standard errors by the usual formulas: they leave out the noise",
 )
+
+
+def not_for_of(unit: Unit) -> tuple[str, ...]:
+    """What rows must not be used for; of people with several rows also what bounding did to them."""
+    most = row_limit(unit)
+    if not isinstance(base_unit(unit)[0], People):
+        return NOT_FOR
+    told = f"statements about persons: rows come out without them, and at most {most} of each person's rows were used"
+    return (*NOT_FOR, told)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +108,7 @@ class Synthetic:
     candidates: tuple[Margin, ...] = ()
     public: Mapping[Margin, Integers] = field(default_factory=dict, repr=False)
     weight_column: str | None = None
+    not_for: tuple[str, ...] = NOT_FOR
     seed: int
     confidence: float = 0.95
     publishable: bool = True
