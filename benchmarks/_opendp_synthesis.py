@@ -2,8 +2,9 @@
 
     python _opendp_synthesis.py TABLE.npz RHO mst|aim ROUNDS ORDER MEGABYTES OUT.pickle     ("-": the peer's default)
 
-TABLE.npz has `train` and `sizes` (`synthesis.py tables FOLDER` writes it). All keys are declared: the price is a rho. MST divides its budget so that parts add up to more than the whole by a rounding for some numbers of columns, and
-then stops with "insufficient budget": the share that measures is moved by thousandths until it runs. Rows come from
+TABLE.npz has `train` and `sizes` (`synthesis.py tables FOLDER` writes it). All keys are declared: the price is a rho.
+MST divides its budget so that parts add up to more than the whole by a rounding for some numbers of columns, and then
+stops with "insufficient budget": the share that measures is moved by thousandths until it runs. Rows come from
 "sample": the default "round" breaks conditional independence.
 """
 

@@ -398,3 +398,19 @@ def test_patterns_in_another_order_are_the_same_request() -> None:
     one = tacit.synthesis.synthetic_table(NAMES, impossible=[{"c0": [2, 0, 2], "c1": {3, 1}}])
     other = tacit.synthesis.synthetic_table(NAMES, impossible=[{"c1": (1, 3), "c0": [0, 2]}])
     assert one.describe() == other.describe()
+
+
+def test_only_margins_that_the_model_has_room_for_are_candidates() -> None:
+    """A triple whose pairs do not fit is none, so that no round is without a choice; what is lost is said before."""
+    schema = tacit.sources.schema.Schema({n: tacit.integer(0, 9, missing=0) for n in "abcd"})
+    publics = [{"columns": ["a"], "counts": [5] * 10}, {"columns": ["b"], "counts": [5] * 10}]
+    for limit, some in ((130, True), (119, False)):
+        asked = tacit.synthesis.synthetic_table(list("abcd"), public_margins=publics, cells=limit)
+        if some:
+            details = asked.on(schema, tacit.rows()).details
+            assert details["candidates"] == ((0, 1),)
+            assert "5 pairs" in details["left_out"]
+            assert "4 margins of three columns that the model has no room for" in details["left_out"]
+        else:
+            with pytest.raises(tacit.errors.TooManyCells):
+                asked.on(schema, tacit.rows())

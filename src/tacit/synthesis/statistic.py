@@ -34,7 +34,7 @@ from tacit.synthesis.public import (
     public_tables,
     total_of,
 )
-from tacit.synthesis.trees import Margin, cells_of, fits
+from tacit.synthesis.trees import Margin, cells_of, fits, fitting
 
 ROUNDS = 40
 """The default: 35 to 50 were equally good on Adult, 25 and 70 worse; fixed there and checked on two other tables."""
@@ -281,14 +281,9 @@ def _candidates(
     `forced` are sets of columns that the junction tree has to hold anyway. What a public margin tells is not measured.
     """
     count = len(sizes)
-    alone = sum(sizes)
-    told = [m for m in itertools.combinations(range(count), 2) if _inside(m, public)]
-    pairs = [
-        m
-        for m in itertools.combinations(range(count), 2)
-        if not _inside(m, public)
-        and (fits([*forced, m], sizes, limit) if forced else cells_of(m, sizes) + alone <= limit)
-    ]
+    every = [*itertools.combinations(range(count), 2)]
+    told = [m for m in every if _inside(m, public)]
+    pairs = _fit([m for m in every if not _inside(m, public)], forced, sizes, limit)
     missing = math.comb(count, 2) - len(told) - len(pairs)
     said = [f"{missing:,} pairs"] if missing else []
     triples: list[Margin] = []
@@ -296,16 +291,24 @@ def _candidates(
         if len(pairs) + math.comb(count, 3) > MOST_CANDIDATES:
             said.append(f"all {math.comb(count, 3):,} margins of three columns")
         else:
-            triples = [
-                m
-                for m in itertools.combinations(range(count), 3)
-                if cells_of(m, sizes) <= LARGEST or _inside(m, public)
-            ]
-            lost = math.comb(count, 3) - len(triples)
+            more = [*itertools.combinations(range(count), 3)]
+            small = [m for m in more if cells_of(m, sizes) <= LARGEST]
+            lost = sum(cells_of(m, sizes) > LARGEST and not _inside(m, public) for m in more)
             if lost:
                 said.append(f"{lost:,} margins of three columns with more than {LARGEST:,} cells")
-    triples = [m for m in triples if not _inside(m, public)]
+            triples = _fit([m for m in small if not _inside(m, public)], forced, sizes, limit)
+            lost = sum(not _inside(m, public) for m in small) - len(triples)
+            if lost:
+                said.append(f"{lost:,} margins of three columns that the model has no room for")
     return (*pairs, *triples), (f"not measured: {' and '.join(said)}" if said else "")
+
+
+def _fit(
+    candidates: Sequence[Margin], forced: Sequence[Margin], sizes: Sequence[int], limit: int
+) -> list[Margin]:
+    """Those that could be chosen in the first round: so that there is always something to choose."""
+    fit = fitting(candidates, forced, sizes, limit)
+    return [m for m, fits in zip(candidates, fit, strict=True) if fits]
 
 
 def _inside(margin: Margin, public: Sequence[Margin]) -> bool:
