@@ -26,7 +26,7 @@ from support.parameter_examples import MECHANISMS
 from support.theorems import named_in
 from tacit.curator.assignments import Assignment
 from tacit.curator.charging import charge
-from tacit.curator.functions import decision_tree
+from tacit.curator.functions import decision_tree, regression_by_test
 from tacit.curator.planning import Plan, choose, make_plan
 from tacit.curator.prices import Price
 from tacit.errors import InvalidInput, Refused
@@ -90,6 +90,7 @@ STATISTICS = {
     "classifier": tacit.classifier("cost", "state", size=100, pairs=4),
     "synthetic_table": tacit.synthesis.synthetic_table(["state", "sick"], rounds=3),
     "tree": decision_tree(["cost", "age"], "state", size=10**6, depth=2),
+    "test": regression_by_test(["age"], "cost", size=10**6, spread=0.2),
 }
 UNITS = [
     tacit.rows(),

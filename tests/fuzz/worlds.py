@@ -18,7 +18,7 @@ from typing import Any
 import tacit
 from fuzz import values
 from tacit import statistics as st
-from tacit.curator.functions import decision_tree
+from tacit.curator.functions import decision_tree, regression_by_test
 from tacit.errors import TacitError
 from tacit.guarantees import People, Unit, group_of, people, rows
 from tacit.sources import bins, category, date, flag, integer, number, parse
@@ -315,9 +315,11 @@ def draw_function(rng: random.Random, names: list[str], one: str, where: str | N
     columns: Any = rng.sample(names, min(rng.choice([1, 1, 2]), len(names)))
     size: Any = rng.choice([1, 10, 1000])
     rest: Any = {"size": size, "points": 3, "where": where}
-    match rng.choice(["density", "classifier", "classifier", "regression", "tree"]):
+    match rng.choice(["density", "classifier", "classifier", "regression", "tree", "test"]):
         case "tree":
             return decision_tree(columns, one, size=10**6, depth=rng.choice([1, 2]), where=where)
+        case "test":
+            return regression_by_test(columns, one, size=10**4, spread=rng.choice([0.02, 0.3]), where=where)
         case "density":
             return tacit.density(columns, **rest)
         case "classifier":

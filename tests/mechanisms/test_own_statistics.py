@@ -201,6 +201,62 @@ def test_least_squares_moves_no_further_than_stated() -> None:
     assert nearest > 0.015
 
 
+@pytest.mark.parametrize("replaced", [True, False])
+@pytest.mark.parametrize("most", [1, 3])
+def test_least_squares_of_units_with_several_rows(most: int, replaced: bool) -> None:
+    """The same for units with up to m rows, replaced or added, while the number of rows is watched as well."""
+    rng, stable, nearest = np.random.default_rng(7), 0, 0.0
+    step, n = Fraction(1, 1 << 16), 60
+    for _ in range(50):
+        made = LeastSquares(
+            columns=1, rows=n + 4, floor=2 * most + float(rng.uniform(0.5, 4)), grid=8, unit_rows=most,
+            neighbours=Neighbours.REPLACE_ONE if replaced else Neighbours.ADD_OR_REMOVE, counted=False,
+        )  # fmt: skip
+        rest = rng.uniform(-1, 1, (n, 2)) * rng.uniform(0.2, 1)
+        size, other = int(rng.integers(0, most + 1)), int(rng.integers(1, most + 1))
+        before = rng.choice([-1, 1], (size if replaced else 0, 2))
+        after = rng.choice([-1, 1], (other, 2))
+        data = [np.concatenate([rest, rows]) for rows in (before, after)]
+        far, away = (made.distance(d) for d in data)
+        assert abs(far - away) <= 1
+        one, two = (made.statistic(d, spacing=step) for d in data)
+        if far or away:
+            stable += 1
+            moved = sum(abs(a - b) for a, b in zip(one, two, strict=True)) * step
+            assert moved <= made.move(step)
+            nearest = max(nearest, float(moved / made.move(step)))
+    assert stable > 10
+    assert nearest > 0.003
+
+
+def test_too_many_rows_are_as_unstable_as_too_few() -> None:
+    """One row more than the bound: 0; and each unit away from it counts 1."""
+    made = LeastSquares(
+        columns=1, rows=40, floor=3, grid=8, neighbours=Neighbours.ADD_OR_REMOVE, counted=False
+    )
+    corners = [[-1.0, -1.0], [1.0, 1.0]]
+    assert [made.distance((corners * 30)[:n]) for n in (42, 41, 40, 39, 36)] == [0, 0, 1, 2, 5]
+    wide = LeastSquares(columns=1, rows=40, floor=5, grid=8, unit_rows=2, counted=False)
+    assert [wide.distance((corners * 30)[:n]) for n in (42, 41, 40, 39, 38, 36)] == [0, 0, 1, 1, 2, 3]
+
+
+def test_the_unit_of_a_regression() -> None:
+    made = LeastSquares(columns=1, rows=400, floor=60, unit_rows=3, counted=False)
+    price: dict[str, Any] = {"test_epsilon": 1, "release_epsilon": 1, "delta": 1e-6}
+    person = tacit.people("id", at_most=3, neighbours="replace-one")
+    made.mechanism(**price, unit=person).certificate_for(person)
+    for unit in (
+        None,
+        tacit.people("id", at_most=4, neighbours="replace-one"),
+        tacit.people("id", at_most=3),
+    ):
+        with pytest.raises(InvalidParameter, match="at most 3 rows"):
+            made.mechanism(**price, unit=unit)
+    for words in ({"unit_rows": 2}, {"neighbours": "add-or-remove"}):
+        with pytest.raises(InvalidParameter, match="only replaced rows"):
+            LeastSquares(**({"columns": 1, "rows": 400, "floor": 60} | words))
+
+
 def test_regression_by_a_test_is_released_and_refused() -> None:
     rng = np.random.default_rng(0)
     x = rng.uniform(-1, 1, 4000)

@@ -10,6 +10,7 @@ from tacit.cli.attack import attack
 from tacit.cli.audit import audit
 from tacit.cli.check import check, treat
 from tacit.cli.demo import demo, twin
+from tacit.cli.distance import distance
 from tacit.cli.explain import explain, reproduce, theorem
 from tacit.cli.export import export
 from tacit.cli.init import init, inspect
@@ -53,6 +54,7 @@ app.command(name="calibrate", cls=EventCommand)(calibrate)
 app.command(name="check")(check)
 app.add_typer(coupled, name="coupled")
 app.command(name="demo")(demo)
+app.command(name="distance")(distance)
 app.command(name="explain")(explain)
 app.add_typer(export, name="export")
 app.command(name="init")(init)

@@ -67,6 +67,7 @@ ROOMS = {
     "coupled.noiseless.answer": "ExactAnswer",
     "coupled.noiseless.histograms": "FixedSize",
     "curator.exact_answers": "DiscardingAssignment ExactAssignment TruncatedAssignment",
+    "curator.functions.by_test": "ByTestAssignment",
     "curator.functions.fits": "DensityFit KernelModelFit PureDensityFit",
     "curator.functions.histogram_fit": "HistogramDensityFit",
     "curator.functions.models": "PerturbedFit",
@@ -98,6 +99,7 @@ ROOMS = {
     "mechanisms.bounded": "TruncatedDiscreteLaplace",
     "mechanisms.laplace": "Laplace Staircase",
     "mechanisms.objective": "ObjectivePerturbation",
+    "mechanisms.own_statistics": "LeastSquares",
     "mechanisms.partition": "GaussianSelection OptimalSelection",
     "mechanisms.pure_objective": "PureObjectivePerturbation",
     "mechanisms.rank_selection": "RankSelection",
@@ -374,6 +376,7 @@ def _of_its_kind(assignment: Assignment, asked: Planned, assumed: Given | None) 
     from tacit.curator.assignments import Assignment
     from tacit.curator.exact_answers import ExactAssignment
     from tacit.curator.functions.assignment import FunctionAssignment
+    from tacit.curator.functions.by_test import ByTestAssignment
     from tacit.curator.functions.trees import TreeAssignment
     from tacit.curator.quantile_choice import SelectedRanks
     from tacit.curator.random_counts import OnRandomData, gamma_of
@@ -396,6 +399,7 @@ def _of_its_kind(assignment: Assignment, asked: Planned, assumed: Given | None) 
         "ranks": Ranks, "clamping bounds": ClampingAssignment, "thresholds": Sparse, "function": FunctionAssignment,
         "synthesis": SynthesisAssignment,
         "tree": TreeAssignment,
+        "test": ByTestAssignment,
     }  # fmt: skip
     question = asked.question
     kind = kinds.get(question.statistic.fits, Assignment if question.known_keys else Selected)

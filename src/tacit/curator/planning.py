@@ -40,6 +40,7 @@ from tacit.curator.exact_answers import assign_exactly, priors_of
 from tacit.curator.expected_error import Expected, expected
 from tacit.curator.fitted import fitted
 from tacit.curator.functions.assignment import assign_function
+from tacit.curator.functions.by_test import assign_test
 from tacit.curator.functions.fits import PureDensity
 from tacit.curator.functions.trees import assign_tree
 from tacit.curator.prices import Price
@@ -94,7 +95,7 @@ from tacit.statistics.forms import Average, Linear
 
 FITTING: dict[str, Callable[[Question, Price], Assignment]] = {
     "clamping bounds": assign_clamping_bounds, "thresholds": assign_sparse, "synthesis": assign_synthesis,
-    "totals": assign_totals, "tree": assign_tree,
+    "test": assign_test, "totals": assign_totals, "tree": assign_tree,
 }  # fmt: skip
 """Mechanisms for statistics that are no sums of noisy numbers."""
 BETTER = 0.999

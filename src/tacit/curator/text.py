@@ -416,6 +416,7 @@ def question_words(statistic: Mapping[str, Any]) -> str:
         "decision_tree": f"A tree that tells {statistic.get('label')} from {_listed(statistic.get('columns'))}",
         "regression_function": f"What {statistic.get('outcome')} to expect, from {_listed(statistic.get('columns'))}",
         "regression": f"A regression table of {statistic.get('outcome')} on {_listed(statistic.get('columns'))}",
+        "regression_by_test": f"Least squares of {statistic.get('outcome')} on {_listed(statistic.get('columns'))}",
         "additive": f"A shape of {statistic.get('target')} for each of {_listed(statistic.get('columns'))}",
         "linear": f"A linear regression of {statistic.get('target')} on {_listed(statistic.get('columns'))}",
         "logistic": f"A logistic regression of {statistic.get('target')} on {_listed(statistic.get('columns'))}",

@@ -20,13 +20,14 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import members, positive, settle, text, whole
+from tacit.exact.checks import flag, members, positive, settle, text, whole
 from tacit.exact.integers import add_exact
 from tacit.exact.rounding import Exact, exact_parameter
-from tacit.guarantees import Guarantee, Neighbours, Unit, rows
+from tacit.guarantees import Guarantee, Neighbours, People, Unit, rows
 from tacit.mechanisms.base import Released, epsilon_parameter
 from tacit.mechanisms.propose_test_release import Tested, _ByTest
 from tacit.mechanisms.sensitivity import L1
@@ -317,35 +318,49 @@ def _floats(row: Any, count: int) -> list[float]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeastSquares:
-    """Coefficients of least squares with an intercept, and their distance to instability; replace-one, n public.
+    """Coefficients of least squares with an intercept, and their distance to instability.
 
     Columns and outcome are scaled to [-1, 1] by declared bounds and put on a grid of 1/`grid`. With S the sum of z z'
-    over rows z = (x, 1) and R^2 = columns + 1, a replaced row moves the coefficients by at most
+    over at most n rows z = (x, 1) and R^2 = columns + 1, a unit with at most m rows (`unit_rows`) moves the
+    coefficients by at most
 
-        move(l) = 2 R (1 + R sqrt(n / l)) / (l - R^2)    in L2, if the least eigenvalue of S is l > R^2,
+        move(l) = c m R (1 + R sqrt(n / l)) / (l - m R^2)    in L2, if the least eigenvalue of S is l > m R^2,
 
-    and l by at most R^2 (theorem `least-squares-distance`). The distance is the largest k with S - (floor + k R^2) I
-    positive definite, where move(floor) keeps to the proposed bound; all of it in exact arithmetic.
+    c = 2 under replace-one and 1 under add-or-remove, and l by at most m R^2 (theorem `least-squares-distance`). The
+    distance is the largest k with S - (floor + k m R^2) I positive definite, where move(floor) keeps to the proposed
+    bound; all of it in exact arithmetic. `rows` is the public number of rows, or with `counted=False` an upper bound
+    that the distance watches too: a table with rows to spare is (rows + m - own) / m units away from too many.
     """
 
     columns: int
     rows: int
     floor: Exact
     grid: int = 1 << 10
+    unit_rows: int = 1
+    neighbours: Neighbours = Neighbours.REPLACE_ONE
+    counted: bool = True
 
     def __post_init__(self) -> None:
         settle(
             self, columns=whole("columns", self.columns, least=1), rows=whole("rows", self.rows, least=1),
             grid=whole("grid", self.grid, least=1), floor=exact_parameter("floor", self.floor),
+            unit_rows=whole("unit_rows", self.unit_rows, least=1), neighbours=Neighbours.parse(self.neighbours),
+            counted=flag("counted", self.counted),
         )  # fmt: skip
+        if self.counted and (self.unit_rows > 1 or self.neighbours is not Neighbours.REPLACE_ONE):
+            raise InvalidParameter(
+                parameter="counted",
+                value=True,
+                must="be False: only replaced rows leave their number as it is",
+            )
         if self.grid**2 * self.rows >= 1 << 62:
             raise InvalidParameter(
                 parameter="grid", value=self.grid, must="be coarser: sums of products must stay below 2^62"
             )
-        if Fraction(self.floor) <= self.radius_squared:
+        if Fraction(self.floor) <= self.weight:
             raise InvalidParameter(
-                parameter="floor", value=float(self.floor), must=f"be above {self.radius_squared}, the square of a row",
-                hint="below it one row decides about the line",
+                parameter="floor", value=float(self.floor), must=f"be above {self.weight}, the square of a unit's rows",
+                hint="below it one unit decides about the line",
             )  # fmt: skip
         if Fraction(self.floor) > self.rows:
             raise InvalidParameter(
@@ -360,34 +375,42 @@ class LeastSquares:
         return self.columns + 1
 
     @property
+    def weight(self) -> int:
+        """A unit moves the least eigenvalue by no more."""
+        return self.unit_rows * self.radius_squared
+
+    @property
     def numbers(self) -> int:
         """The coefficients, then the constant."""
         return self.columns + 1
 
     def move(self, spacing: Exact) -> Fraction:
-        """How far a replaced row moves the rounded coefficients in L1, above the floor; rounded up to whole steps."""
+        """How far a unit moves the rounded coefficients in L1, above the floor; rounded up to whole steps."""
         step, least = Fraction(spacing), Fraction(self.floor)
 
         def formula() -> Any:
             radius = ball(self.radius_squared).sqrt()
-            far = 2 * radius * (1 + radius * ball(Fraction(self.rows) / least).sqrt())
+            sides = 2 if self.neighbours is Neighbours.REPLACE_ONE else 1
+            far = sides * self.unit_rows * radius * (1 + radius * ball(Fraction(self.rows) / least).sqrt())
             # In L1 at most the root of the number of coefficients times as much; rounding adds a step each.
-            return (
-                far / ball(least - self.radius_squared) * ball(self.numbers).sqrt() / ball(step)
-                + self.numbers
-            )
+            return far / ball(least - self.weight) * ball(self.numbers).sqrt() / ball(step) + self.numbers
 
         return math.ceil(Fraction(upper(formula))) * step
 
     def _sums(self, rows: Any) -> tuple[list[list[Fraction]], list[Fraction]]:
         held = list(rows.to_numpy() if hasattr(rows, "to_numpy") else rows)
-        if len(held) != self.rows:
+        if self.counted and len(held) != self.rows:
             raise InvalidParameter(parameter="rows", value=len(held), must="be as many as is public")
-        array = np.array([_floats(row, self.columns + 1) for row in held])
-        clipped = np.rint(np.nan_to_num(np.clip(array, -1, 1)) * self.grid).astype(np.int64)
-        z = np.column_stack([clipped[:, :-1], np.full(len(array), self.grid)])
+        array = np.array([_floats(row, self.columns + 1) for row in held]).reshape(
+            len(held), self.columns + 1
+        )
+        return self._exactly(np.rint(np.nan_to_num(np.clip(array, -1, 1)) * self.grid).astype(np.int64))
+
+    def _exactly(self, steps: npt.NDArray[np.int64]) -> tuple[list[list[Fraction]], list[Fraction]]:
+        """Sums of products of rows in steps of the grid."""
+        z = np.column_stack([steps[:, :-1], np.full(len(steps), self.grid)])
         square = self.grid**2
-        products, right = z.T @ z, z.T @ clipped[:, -1]
+        products, right = z.T @ z, z.T @ steps[:, -1]
         return (
             [[Fraction(int(v), square) for v in row] for row in products],
             [Fraction(int(v), square) for v in right],
@@ -395,15 +418,19 @@ class LeastSquares:
 
     def statistic(self, rows: Any, *, spacing: Exact) -> list[int]:
         """The coefficients in steps; zeros where there is no unique solution."""
-        found = _solved(*self._sums(rows))
+        return self._steps(*self._sums(rows), spacing)
+
+    def _steps(self, products: list[list[Fraction]], right: list[Fraction], spacing: Exact) -> list[int]:
+        found = _solved(products, right)
         return [0] * self.numbers if found is None else [round(v / Fraction(spacing)) for v in found]
 
     def distance(self, rows: Any) -> int:
-        """The largest k with least eigenvalue above floor + k R^2; 0 where there is none."""
-        products, _ = self._sums(rows)
+        """The largest k with least eigenvalue above floor + k m R^2; 0 where there is none."""
+        return self._distance(self._sums(rows)[0], len(rows))
 
+    def _distance(self, products: list[list[Fraction]], own: int) -> int:
         def above(k: int) -> bool:
-            less = Fraction(self.floor) + k * self.radius_squared
+            less = Fraction(self.floor) + k * self.weight
             return _positive_definite(
                 [[v - (less if i == j else 0) for j, v in enumerate(row)] for i, row in enumerate(products)]
             )
@@ -412,7 +439,12 @@ class LeastSquares:
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (middle, high) if above(middle) else (low, middle)
-        return low
+        return low if self.counted else min(low, max(0, (self.rows + self.unit_rows - own) // self.unit_rows))
+
+    def of_steps(self, steps: npt.NDArray[np.int64], *, spacing: Exact) -> tuple[list[int], int]:
+        """Coefficients in steps and the distance, of rows on the grid (columns, then the outcome) without gaps."""
+        products, right = self._exactly(steps)
+        return self._steps(products, right, spacing), self._distance(products, len(steps))
 
     def mechanism(
         self,
@@ -421,14 +453,31 @@ class LeastSquares:
         release_epsilon: Exact,
         delta: Exact,
         spacing: Exact = Fraction(1, 1 << 20),
+        unit: Unit | None = None,
     ) -> StatisticByTest:
-        """Propose, test, release of the coefficients, with the least bound that the floor proves."""
+        """Propose, test, release of the coefficients, with the least bound that the floor proves.
+
+        `unit` says who has at most `unit_rows` rows, where that is not one row.
+        """
         return StatisticByTest(
             statistic=lambda rows: self.statistic(rows, spacing=spacing), distance=self.distance,
             proposed=L1(self.move(spacing)), test_epsilon=test_epsilon, release_epsilon=release_epsilon, delta=delta,
             spacing=spacing, numbers=self.numbers, proof="the theorem least-squares-distance",
-            proved_for=rows(neighbours=Neighbours.REPLACE_ONE),
+            proved_for=self._of(unit),
         )  # fmt: skip
+
+    def _of(self, unit: Unit | None) -> Unit:
+        """The unit that the distance is for."""
+        one = rows(neighbours=self.neighbours)
+        if unit is None and self.unit_rows == 1:
+            return one
+        most = unit.at_most if isinstance(unit, People) else 1 if unit == one else self.unit_rows + 1
+        if unit is None or unit.neighbours is not self.neighbours or most > self.unit_rows:
+            raise InvalidParameter(
+                parameter="unit", value=str(unit), must=f"have at most {self.unit_rows} rows, {self.neighbours.value}",
+                hint="the distance is proved for these",
+            )  # fmt: skip
+        return unit
 
     @classmethod
     def for_spread(
@@ -440,8 +489,14 @@ class LeastSquares:
         test_epsilon: Exact,
         delta: Exact,
         grid: int = 1 << 10,
+        unit_rows: int = 1,
+        neighbours: str | Neighbours = Neighbours.REPLACE_ONE,
+        counted: bool = True,
     ) -> LeastSquares:
-        """The largest floor that a table passes at 95% whose rows have this least mean eigenvalue: a public guess."""
+        """The largest floor that a table passes at 95% whose rows have this least mean eigenvalue: a public guess.
+
+        With `counted=False` as many rows are allowed for beyond `rows` as a table of that size needs to pass.
+        """
         from tacit.noise import DiscreteLaplace
 
         law = DiscreteLaplace(noise_scale=1 / epsilon_parameter(test_epsilon, "test_epsilon"))
@@ -449,10 +504,15 @@ class LeastSquares:
             law.quantile(1 - Fraction(exact_parameter("delta", delta))) + 1 + law.quantile(Fraction(95, 100))
         )
         wanted = Fraction(positive("least_eigenvalue", least_eigenvalue)) * whole("rows", rows, least=1)
-        floor = wanted - (needed + 1) * (columns + 1)
-        if floor <= columns + 1:
+        weight = whole("unit_rows", unit_rows, least=1) * (whole("columns", columns, least=1) + 1)
+        floor = wanted - (needed + 1) * weight
+        if floor <= weight:
             raise InvalidParameter(
                 parameter="rows", value=rows, must="be more: the test could not be passed",
                 hint="a larger test_epsilon or delta, or a larger least_eigenvalue",
             )  # fmt: skip
-        return cls(columns=columns, rows=rows, floor=floor, grid=grid)
+        most = rows if counted else rows + (needed + 1) * unit_rows
+        return cls(
+            columns=columns, rows=most, floor=floor, grid=grid, unit_rows=unit_rows,
+            neighbours=Neighbours.parse(neighbours), counted=counted,
+        )  # fmt: skip

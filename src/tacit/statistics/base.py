@@ -455,7 +455,17 @@ class Statistic(ABC):
     problem: ClassVar[str | None] = None
     """The problem that lower bounds are known for (`tacit.risk`)."""
     fits: ClassVar[
-        Literal["noise", "ranks", "clamping bounds", "thresholds", "function", "synthesis", "totals", "tree"]
+        Literal[
+            "noise",
+            "ranks",
+            "clamping bounds",
+            "thresholds",
+            "function",
+            "synthesis",
+            "test",
+            "totals",
+            "tree",
+        ]
     ] = "noise"
     """What kind of mechanism fits it."""
     layout: ClassVar[Literal["cells", "ends", "levels", "listed", "shares", "tables"]] = "cells"

@@ -2,10 +2,12 @@
 
 Read in this order: `statistics.py` (columns as coordinates, and what is asked), `fits.py` (how it is fitted),
 `assignment.py` (its noise, its price, its band, and what comes out); `models.py` has all
-of a model, `trees.py` all of a decision tree.
+of a model, `trees.py` all of a decision tree,
+`by_test.py` of a regression by propose-test-release.
 """
 
 from tacit.curator.functions.assignment import PublishedFunction
+from tacit.curator.functions.by_test import RegressionByTest, regression_by_test
 from tacit.curator.functions.fits import Density, density
 from tacit.curator.functions.models import additive_model, linear_regression, logistic_regression
 from tacit.curator.functions.statistics import Classifier, RegressionFunction, classifier, regression_function
@@ -17,6 +19,7 @@ __all__ = [
     "Density",
     "PublishedFunction",
     "PublishedTree",
+    "RegressionByTest",
     "RegressionFunction",
     "additive_model",
     "classifier",
@@ -24,5 +27,6 @@ __all__ = [
     "density",
     "linear_regression",
     "logistic_regression",
+    "regression_by_test",
     "regression_function",
 ]
