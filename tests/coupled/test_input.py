@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tacit.cli import main
@@ -198,6 +199,54 @@ def test_the_command_answers_in_json(capsys: pytest.CaptureFixture[str], tmp_pat
     out = capsys.readouterr().out
     assert "Def. 5.1): yes" in out
     assert "1.09862" in out
+
+
+@pytest.mark.parametrize(("kind", "delta"), [("schools", "7/80"), ("rows", "9/320"), ("people", "1/8")])
+def test_what_is_hidden_of_a_school_decides(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str, delta: str
+) -> None:
+    text = (ROOT / "examples" / "coupled-schools.toml").read_text()
+    groups = "" if kind == "rows" else "groups = [[0, 1]]"
+    path = tmp_path / "question.toml"
+    path.write_text(text.replace('kind = "schools"\ngroups = [[0, 1]]', f'kind = "{kind}"\n{groups}'))
+    main(["coupled", "check", str(path), "--json"])
+    assert json.loads(capsys.readouterr().out)["verdicts"][0]["delta_exact"] == delta
+
+
+def test_the_school_by_hand() -> None:
+    """The same delta by a linear program from the definition: the simulator knows how many of the others say yes."""
+    from scipy.optimize import linprog
+
+    others, alike, factor = [math.comb(3, k) / 8 for k in range(4)], 0.9, 3.0
+    real = np.zeros((2, 6))
+    for student in (0, 1):
+        for mate, chance in ((student, alike), (1 - student, 1 - alike)):
+            for k, p in enumerate(others):
+                real[student, k + student + mate] += chance * p / 2
+    # S(output | k), then what each direction exceeds by at each (student, output), then the larger of both sums.
+    size, cells = 24, 12
+    below: list[np.ndarray] = []
+    most: list[float] = []
+    for way in (0, 1):
+        for student in (0, 1):
+            for out in range(6):
+                row = np.zeros(size + 2 * cells + 1)
+                simulated = np.array([p / 2 if o == out else 0.0 for p in others for o in range(6)])
+                row[:size] = -factor * simulated if way == 0 else simulated
+                row[size + way * cells + student * 6 + out] = -1
+                below.append(row)
+                most.append(-real[student, out] if way == 0 else factor * real[student, out])
+        total = np.zeros(size + 2 * cells + 1)
+        total[size + way * cells : size + (way + 1) * cells], total[-1] = 1, -1
+        below.append(total)
+        most.append(0.0)
+    one = np.zeros((4, size + 2 * cells + 1))
+    for k in range(4):
+        one[k, 6 * k : 6 * k + 6] = 1
+    goal = np.zeros(size + 2 * cells + 1)
+    goal[-1] = 1
+    found = linprog(goal, A_ub=np.array(below), b_ub=most, A_eq=one, b_eq=np.ones(4), bounds=(0, None))
+    assert found.fun == pytest.approx(7 / 80, abs=1e-9)
 
 
 def test_all_examples_are_answered(capsys: pytest.CaptureFixture[str]) -> None:
