@@ -251,7 +251,7 @@ def test_the_school_by_hand() -> None:
 
 def test_all_examples_are_answered(capsys: pytest.CaptureFixture[str]) -> None:
     found = sorted((ROOT / "examples").glob("coupled-*"))
-    assert len(found) == 3
+    assert len(found) == 4
     for path in found:
         question = read_question(path)
         assert question.definitions

@@ -111,8 +111,9 @@ def _draw_table(
     cells = [[str(i + 1), *(table[n][i] for n in names)] for i in range(12)]
     drawn = left.table(cellText=cells, colLabels=["", *names], loc="center", cellLoc="left")
     drawn.auto_set_font_size(False)
-    drawn.set_fontsize(8.5)
+    drawn.set_fontsize(10.5)
     drawn.auto_set_column_width(list(range(len(names) + 1)))
+    drawn.scale(1, 1.55)
     classes = list(dict.fromkeys(table["age"]))
     for (row, _), cell in drawn.get_celld().items():
         cell.set_edgecolor(MUTED)

@@ -172,8 +172,10 @@ def _draw(
     one = {m: v / setting.rows for m, v in released(setting, 0).items()}
     true = np.asarray(setting.counts) / setting.rows
     figure = Figure(figsize=(11.6, 5.2), layout="constrained")
+    alone = projection != "none"
+    right = METHODS if alone else ("loss",) * len(METHODS)
     axes: dict[str, Any] = figure.subplot_mosaic(
-        [["a", "loss"], ["b", "loss"], ["c", "loss"]], width_ratios=[1, 1.5]
+        [[left, other] for left, other in zip("abc", right, strict=True)], width_ratios=[1, 1.5]
     )
     panels = (
         ("a", "true proportions", true),
@@ -186,34 +188,44 @@ def _draw(
             panel.bar(
                 np.arange(values.size), values, color=INK if name == "a" else RED if name == "b" else ACCENT
             )
-            panel.set_ylim(min(-0.1, float(one["laplace"].min())), 0.8)
+            panel.set_ylim(min(-0.1, 1.1 * float(one["laplace"].min())), 0.8)
             panel.axhline(0, color=MUTED, linewidth=0.6)
         else:
             panel.imshow(values.reshape(grid), cmap="Blues", vmin=0, vmax=float(true.max()))
             panel.set_xticks([])
             panel.set_yticks([])
         panel.set_title(title, color=INK, fontsize=9, loc="left")
-    place = axes["loss"]
     shown = {m: found[m, projection] for m in METHODS}
     top = max(float(v.max()) for v in shown.values())
-    if projection == "none":
+    title = f"{setting.trials} releases, n = {setting.rows}, epsilon = {setting.epsilon:g}, gamma = {setting.gamma:g}"
+    if alone:
+        _losses(axes, shown, title, top)
+    else:
+        place = axes["loss"]
         edges = np.geomspace(max(1e-3, min(float(v.min()) for v in shown.values())) * 0.9, top * 1.05, 60)
         for method, values in shown.items():
             place.hist(values, bins=list(edges), color=COLOURS[method], alpha=0.7, label=METHOD_NAMES[method])
         place.set_xscale("log")
-    else:
-        edges = np.linspace(0, top * 1.02, 27)
-        for method, values in shown.items():
-            place.hist(
-                values, bins=list(edges), color=COLOURS[method], histtype="step", linewidth=2,
-                label=METHOD_NAMES[method],
-            )  # fmt: skip
-        place.axvline(0.5, color=MUTED, linewidth=0.8)
-    place.legend(frameon=False, fontsize=9)
-    title = f"{setting.trials} releases, n = {setting.rows}, epsilon = {setting.epsilon:g}, gamma = {setting.gamma:g}"
-    where = "before any projection" if projection == "none" else "after the paper's projection (2)"
-    label(place, title, f"L1 loss, {where}", "releases")
+        place.legend(frameon=False, fontsize=9)
+        label(place, title, "L1 loss, before any projection", "releases")
     return figure
+
+
+def _losses(axes: dict[str, Any], shown: dict[str, Floats], title: str, top: float) -> None:
+    """A histogram for each method on the same axes: one upon the other they hide each other."""
+    edges = list(np.linspace(0, top * 1.02, 27))
+    most = max(int(np.histogram(values, bins=edges)[0].max()) for values in shown.values())
+    for number, (method, values) in enumerate(shown.items()):
+        place = axes[method]
+        place.hist(values, bins=edges, color=COLOURS[method])
+        place.axvline(float(np.median(values)), color=INK, linewidth=1.2)
+        place.axvline(0.5, color=MUTED, linewidth=0.8, linestyle=(0, (4, 2)))
+        place.set_xlim(0, top * 1.02)
+        place.set_ylim(0, 1.05 * most)
+        last = number == len(shown) - 1
+        what = "L1 loss after the paper's projection (2); line: median, dashes: 0.5" if last else ""
+        label(place, title if not number else "", what, "releases")
+        place.text(0.99, 0.9, METHOD_NAMES[method], transform=place.transAxes, ha="right", va="top", fontsize=9)
 
 
 # Hall, Rinaldo, Wasserman 2011, Figure 1: 25 bins, two of them occupied, 500 rows.
