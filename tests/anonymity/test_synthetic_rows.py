@@ -257,3 +257,23 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "rows are repeated exactly" in capsys.readouterr().out
     assert main([*treat, "--given", "age"]) == 2
     assert "--trees" in capsys.readouterr().err
+
+
+def test_columns_that_are_stored_as_dictionaries_are_drawn_like_others() -> None:
+    """As pandas writes categories; a list in a cell is no value, and is told in a sentence."""
+    plain = pa.table({"x": [1.0, 2.0, 3.0, 4.0] * 10, "k": ["p", "q", None, "q"] * 10})
+    coded = plain.set_column(1, "k", plain.column("k").dictionary_encode())
+    for make in (
+        anon.TreeDraws(columns=("k", "x"), leaf=2),
+        anon.TreeDraws(columns=("x",), given=("k",), leaf=2),
+        anon.TreeDraws(columns=("k",), given=("x",), leaf=2),
+    ):
+        one, two = (
+            make.apply(t, anon.treatments.methods.Draws(SeededSource(seed=4))) for t in (plain, coded)
+        )
+        assert one.to_pydict() == two.to_pydict()
+        assert two.schema == coded.schema
+    nested = plain.set_column(1, "k", pa.array([[1], [2]] * 20))
+    for names in ({"columns": ("k",)}, {"columns": ("x",), "given": ("k",)}):
+        with pytest.raises(errors.WrongType, match="plain value"):
+            anon.TreeDraws(**names, leaf=2).apply(nested, anon.treatments.methods.Draws(SeededSource(seed=4)))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tacit.anonymity.treatments.methods import is_number, numbers
+from tacit.anonymity.treatments.methods import encoded, is_number, numbers
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.canonical import formerly
@@ -69,8 +69,7 @@ def compare_tables(before: Any, after: Any, *, aligned: bool) -> Lost:
 
 def _words(table: Any, name: str) -> npt.NDArray[Any]:
     """Values as texts, a missing one as a text of its own."""
-    coded = table.column(name).combine_chunks().dictionary_encode(null_encoding="encode")
-    coded = coded.combine_chunks() if hasattr(coded, "combine_chunks") else coded
+    coded = encoded(table, name)
     texts = np.array(
         ["\0missing" if v is None else str(v) for v in coded.dictionary.to_pylist()], dtype=object
     )

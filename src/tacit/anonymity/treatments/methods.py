@@ -205,16 +205,27 @@ def _fits(values: Floats, kind: Any) -> bool:
     return bool(((values >= info.min) & (values <= info.max)).all())
 
 
-def codes(table: Any, columns: Sequence[str]) -> npt.NDArray[np.int64]:
-    """For each row a number that tells the combinations of values in these columns apart, missing being a value."""
+def encoded(table: Any, name: str) -> Any:
+    """A column as a dictionary and places in it, missing being a value; also if it is stored so already."""
     import pyarrow as pa
 
+    column = table.column(name)
+    if pa.types.is_nested(column.type):
+        raise WrongType(
+            column=name, found=f"stored as {column.type}", wanted="a plain value",
+            hint="make columns of its parts first",
+        )  # fmt: skip
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    found = column.combine_chunks().dictionary_encode(null_encoding="encode")
+    return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+
+
+def codes(table: Any, columns: Sequence[str]) -> npt.NDArray[np.int64]:
+    """For each row a number that tells the combinations of values in these columns apart, missing being a value."""
     key = np.zeros(table.num_rows, dtype=np.int64)
     for name in known(table, columns):
-        coded = table.column(name).combine_chunks().dictionary_encode(null_encoding="encode")
-        if isinstance(coded, pa.ChunkedArray):
-            coded = coded.combine_chunks()
-        here = np.asarray(coded.indices.to_numpy(zero_copy_only=False), dtype=np.int64)
+        here = np.asarray(encoded(table, name).indices.to_numpy(zero_copy_only=False), dtype=np.int64)
         key = np.unique(key * (int(here.max(initial=0)) + 1) + here, return_inverse=True)[1].astype(np.int64)
     return key
 
