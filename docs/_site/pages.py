@@ -77,7 +77,7 @@ def places() -> dict[str, str]:
         name = path.relative_to(ROOT).as_posix()
         if path.suffix in {".ipynb", ".md"}:
             found.setdefault(name, f"examples/{path.stem}.md")
-        elif path.suffix in {".toml", ".json"}:
+        elif path.suffix in {".toml", ".json", ".py"}:
             found[name] = name
     return found
 

@@ -236,6 +236,9 @@ def test_too_many_rows_are_as_unstable_as_too_few() -> None:
     )
     corners = [[-1.0, -1.0], [1.0, 1.0]]
     assert [made.distance((corners * 30)[:n]) for n in (42, 41, 40, 39, 36)] == [0, 0, 1, 2, 5]
+    four = LeastSquares(columns=1, rows=1000, floor=9, grid=8, unit_rows=4, counted=False)
+    # The least eigenvalue is the number of rows; a unit of four rows moves it by at most 8.
+    assert [four.distance(corners * n) for n in (10, 12, 14, 16)] == [1, 1, 2, 2]
     wide = LeastSquares(columns=1, rows=40, floor=5, grid=8, unit_rows=2, counted=False)
     assert [wide.distance((corners * 30)[:n]) for n in (42, 41, 40, 39, 38, 36)] == [0, 0, 1, 1, 2, 3]
 

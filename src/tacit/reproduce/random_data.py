@@ -225,7 +225,9 @@ def _losses(axes: dict[str, Any], shown: dict[str, Floats], title: str, top: flo
         last = number == len(shown) - 1
         what = "L1 loss after the paper's projection (2); line: median, dashes: 0.5" if last else ""
         label(place, title if not number else "", what, "releases")
-        place.text(0.99, 0.9, METHOD_NAMES[method], transform=place.transAxes, ha="right", va="top", fontsize=9)
+        place.text(
+            0.99, 0.9, METHOD_NAMES[method], transform=place.transAxes, ha="right", va="top", fontsize=9
+        )
 
 
 # Hall, Rinaldo, Wasserman 2011, Figure 1: 25 bins, two of them occupied, 500 rows.
