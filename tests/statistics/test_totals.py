@@ -228,3 +228,13 @@ def test_a_number_of_rows_that_nobody_moves_is_told_without_noise():
 def test_what_is_refused(ask, error, words):
     with pytest.raises(error, match=words):
         ask()
+
+
+def test_public_totals_are_refused_where_nothing_is_taken_from_them():
+    frame = pd.DataFrame({"sex": ["f", "m"] * 9, "ok": [True] * 18, "age": [0] * 18})
+    public = tacit.public_totals(total=18)
+    curator = tacit.Curator(
+        frame, protect=tacit.rows(), schema=GAPS, budget=tacit.Pure(epsilon=5), ledger=None
+    )
+    with curator, pytest.raises(errors.InvalidParameter, match="counts, margins and hierarchies"):
+        curator.preview(tacit.query(table("sex"), public=public, epsilon=1))

@@ -659,6 +659,11 @@ def _questions(asks: Sequence[Query], schema: Schema, unit: Unit, *, earlier: bo
         if place not in seen:
             seen[place] = (a.statistic.drawn if drawn else a.statistic.on)(schema, unit)
         question = seen[place]
+        if a.public is not None and a.statistic.layout == "listed":
+            raise InvalidParameter(
+                parameter="public", value=a.statistic.kind, must="be declared for counts, margins and hierarchies",
+                hint="other statistics take nothing from totals that are public",
+            )  # fmt: skip
         out.append(question if a.public is None else a.public.on(question))
     return out
 

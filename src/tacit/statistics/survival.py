@@ -225,8 +225,9 @@ class SurvivalCurves(Statistic):
             a.column: [k[i] for k in keys for _ in lines] for i, a in enumerate(groups)
         }
         more = self._two_groups(question)
-        for i, axis in enumerate(groups):
-            names[axis.column] += [f"{keys[0][i]} to {keys[1][i]}" if len(keys) == 2 else "all"] * len(more)
+        if more:
+            for i, axis in enumerate(groups):
+                names[axis.column] += [f"{_word(keys[0][i])} against {_word(keys[1][i])}"] * len(more)
         if more:
             names = {n: list(map(_word, column)) for n, column in names.items()}
         own = {
@@ -323,6 +324,8 @@ def _edges(bins: object) -> tuple[Any, ...]:
 
 
 def _word(value: Any) -> str:
+    if isinstance(value, tuple):
+        return " to ".join(f"{v:g}" if isinstance(v, float) else str(v) for v in value)
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
