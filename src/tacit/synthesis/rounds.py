@@ -80,9 +80,8 @@ def synthesise_margins(
     for _ in each(range(schedule.rounds), "rounds of synthesis"):
         # Public: which candidates fit follows from declarations and earlier answers. What does not fit is left out for
         # good, before anything is drawn, so that no time is spent that would depend on scores. What was measured fits.
-        allowed = [
-            c for c, fits in zip(allowed, fitting(allowed, model.margins, shape, cells), strict=True) if fits
-        ]
+        fit = fitting(allowed, model.margins, shape, cells)
+        allowed = [c for c, fits in zip(allowed, fit, strict=True) if fits]
         scored = draw_rows(model, min(total, SCORED), source)
         known = scaled_margins(scored, shape, allowed, total)
         margin = _choose(true, known, allowed, schedule, source)
