@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.curator.functions.fits import FunctionFit
-from tacit.curator.functions.statistics import FunctionStatistic, InputColumns, Points, ends
+from tacit.curator.functions.statistics import FunctionStatistic, InputColumns, Points, class_column, ends
 from tacit.errors import InvalidParameter, WrongType
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import members, non_negative, positive, settle, text, whole
@@ -59,12 +59,7 @@ class ModelStatistic(FunctionStatistic):
 
     def _classes(self, schema: Schema) -> tuple[tuple[Any, ...], dict[str, tuple[str, ...]]] | None:
         """The two classes of a flag or category and how they are read; None for a number."""
-        column = schema[self.target]
-        if isinstance(column, Flag):
-            return (False, True), {"measured": (self.target,)}
-        if isinstance(column, Category) and column.values is not None and len(column.values) == 2:
-            return tuple(column.values), {"categories": (self.target,)}
-        return None
+        return class_column(schema, self.target, most=2)
 
     def _outcome(self, schema: Schema) -> Measured:
         column = schema.measured(self.target)

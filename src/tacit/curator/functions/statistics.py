@@ -216,6 +216,19 @@ KERNELS = ("gaussian", "linear")
 NOTHING = GlobalSensitivity(l1=Fraction(0), l2_squared=Fraction(0), linf=Fraction(0))
 
 
+def class_column(
+    schema: Schema, name: str, *, most: int | None = None
+) -> tuple[tuple[Any, ...], dict[str, tuple[str, ...]]] | None:
+    """The classes of a flag, or of a category with at least two (at most `most`) values, and how they are read."""
+    column = schema[name]
+    if isinstance(column, Flag):
+        return (False, True), {"measured": (name,)}
+    values = tuple(column.values or ()) if isinstance(column, Category) else ()
+    if len(values) > 1 and (most is None or len(values) <= most):
+        return values, {"categories": (name,)}
+    return None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionStatistic(Statistic):
     """A function of some columns, released once as a whole."""
@@ -244,6 +257,19 @@ class FunctionStatistic(Statistic):
 
     def integers(self, question: Question, cells: Any) -> Any:
         raise NotImplementedError  # a function's weights are trained, not added up
+
+    def _labels(self, schema: Schema, label: str) -> tuple[tuple[Any, ...], dict[str, tuple[str, ...]]]:
+        """The classes of a label that is none of the columns, and how it is read."""
+        column = schema[text("label", label, empty=False)]
+        if label in self.columns:
+            raise InvalidParameter(parameter="label", value=label, must="be none of the columns")
+        found = class_column(schema, label)
+        if found is None:
+            raise WrongType(
+                column=label, found=column.kind, wanted="a flag, or a category with at least two declared values",
+                hint='category(["no", "yes"]) lists them',
+            )  # fmt: skip
+        return found
 
     def _inputs(self, schema: Schema) -> InputColumns:
         if self.where is not None:
@@ -329,19 +355,7 @@ class Classifier(KernelModelStatistic):
     def on(self, schema: Schema, unit: Unit) -> Question:
         """The question; the label must have at least two declared values, and be none of the columns."""
         inputs = self._inputs(schema)
-        column = schema[text("label", self.label, empty=False)]
-        if self.label in self.columns:
-            raise InvalidParameter(parameter="label", value=self.label, must="be none of the columns")
-        if isinstance(column, Flag):
-            classes: tuple[Any, ...] = (False, True)
-            wanted = {"measured": (self.label,)}
-        elif isinstance(column, Category) and column.values is not None and len(column.values) > 1:
-            classes, wanted = tuple(column.values), {"categories": (self.label,)}
-        else:
-            raise WrongType(
-                column=self.label, found=column.kind, wanted="a flag, or a category with at least two declared values",
-                hint='category(["no", "yes"]) lists them',
-            )  # fmt: skip
+        classes, wanted = self._labels(schema, self.label)
         axes = self._axes(inputs, classes)
         return self._question(schema, unit, inputs, axes, {"classes": classes}, **wanted)
 

@@ -27,9 +27,9 @@ from tacit.curator.functions.assignment import fixed_sentence
 from tacit.curator.functions.statistics import FunctionStatistic, InputColumns, Points
 from tacit.curator.intervals import Estimate
 from tacit.curator.prices import Price
-from tacit.errors import InvalidParameter, WrongType
+from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
-from tacit.exact.checks import settle, text, whole
+from tacit.exact.checks import settle, whole
 from tacit.functions.models.trees import (
     DEEPEST,
     Codes,
@@ -79,19 +79,7 @@ class DecisionTree(FunctionStatistic):
     def on(self, schema: Schema, unit: Unit) -> Question:
         """The question; the label must have at least two declared values, and be none of the columns."""
         inputs = self._inputs(schema)
-        column = schema[text("label", self.label, empty=False)]
-        if self.label in self.columns:
-            raise InvalidParameter(parameter="label", value=self.label, must="be none of the columns")
-        if isinstance(column, Flag):
-            classes: tuple[Any, ...] = (False, True)
-            wanted = {"measured": (self.label,)}
-        elif isinstance(column, Category) and column.values is not None and len(column.values) > 1:
-            classes, wanted = tuple(column.values), {"categories": (self.label,)}
-        else:
-            raise WrongType(
-                column=self.label, found=column.kind, wanted="a flag, or a category with at least two declared values",
-                hint='category(["no", "yes"]) lists them',
-            )  # fmt: skip
+        classes, wanted = self._labels(schema, self.label)
         splits = tuple(_splits(n, c) for n, c in zip(inputs.names, inputs.columns, strict=True))
         axes = (
             Points(column=LEAF, values=tuple(range(1, 2 ** (self.depth or 1) + 1))),

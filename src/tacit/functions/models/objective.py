@@ -246,6 +246,8 @@ class PerturbedObjective:
         for step_number in range(NEWTON_STEPS):
             gradient, error = self.gradient(weights, model=model)
             length = _length(gradient)
+            if not math.isfinite(length):
+                return best
             if length <= tolerance / 4 or length <= 2 * error:
                 rounded = np.rint(weights / spacing) * spacing
                 reached = self.certified(rounded)
