@@ -18,7 +18,7 @@ import httpx
 from support.ledgers import quick_folder
 from tacit.server.app import make_app
 from tacit.server.desk import Desk
-from tacit.server.running import bound, prepared
+from tacit.server.running import bound, prepared, server_of
 from tacit.server.settings import Settings
 from tacit.server.store import PEOPLE, now
 
@@ -137,13 +137,10 @@ def settings_for(folder: Path, **changes: Any) -> Settings:
 @contextmanager
 def served(settings: Settings, *, workers: bool = True) -> Iterator[Served]:
     """The server, in a thread."""
-    import uvicorn
-
     with bound(settings) as listening:
         settings = replace(settings, port=int(listening.getsockname()[1]))
         app = make_app(settings, workers=workers)
-        config = uvicorn.Config(app, log_config=None, access_log=False, ws="none", lifespan="on")
-        server = uvicorn.Server(config)
+        server = server_of(app)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
         until = time.monotonic() + 30

@@ -32,15 +32,15 @@ def provider(call: WebCall) -> Oidc:
 
 def _client(call: WebCall, oidc: Oidc) -> Any:
     try:
-        from authlib.integrations.httpx_client import OAuth2Client
+        from authlib.integrations.requests_client import OAuth2Session
     except ImportError:
         raise InvalidParameter(
             parameter="oidc", value=oidc.issuer, must="have its package", hint='pip install "tacit[oidc]"'
         ) from None
     secret = Path(oidc.client_secret_file).read_text().strip() if oidc.client_secret_file else None
-    return OAuth2Client(
+    return OAuth2Session(
         client_id=oidc.client_id, client_secret=secret, scope="openid", code_challenge_method="S256",
-        redirect_uri=f"{call.desk.settings.url}/single-sign-on/back", timeout=10,
+        redirect_uri=f"{call.desk.settings.url}/single-sign-on/back",
         token_endpoint_auth_method="client_secret_basic" if secret else "none",
     )  # fmt: skip
 
@@ -49,7 +49,7 @@ def _about(client: Any, oidc: Oidc) -> dict[str, Any]:
     """The provider's addresses, as it publishes them."""
     try:
         found = client.get(
-            f"{oidc.issuer.rstrip('/')}/.well-known/openid-configuration", withhold_token=True
+            f"{oidc.issuer.rstrip('/')}/.well-known/openid-configuration", withhold_token=True, timeout=10
         ).json()
     except Exception:
         found = {}
@@ -158,9 +158,9 @@ def _subject(client: Any, about: dict[str, Any], oidc: Oidc, call: WebCall, kept
     try:
         token = client.fetch_token(
             about["token_endpoint"], grant_type="authorization_code", code=call.query["code"],
-            code_verifier=kept["verifier"],
+            code_verifier=kept["verifier"], timeout=10,
         )  # fmt: skip
-        keys = KeySet.import_key_set(client.get(about["jwks_uri"], withhold_token=True).json())
+        keys = KeySet.import_key_set(client.get(about["jwks_uri"], withhold_token=True, timeout=10).json())
         found = jwt.decode(token["id_token"], keys, algorithms=["RS256", "ES256", "EdDSA", "PS256"])
         rules = jwt.JWTClaimsRegistry(
             leeway=60, iss={"essential": True, "value": oidc.issuer}, aud={"essential": True, "value": oidc.client_id},

@@ -49,7 +49,7 @@ def run(folder: Path, *, ready: Ready, demo: bool = False, check: bool = False, 
             "first_link": str(settings.folder / FIRST_FILE) if link else "", "notes": notes,
         }  # fmt: skip
         ready(told)
-        serve(app, settings, listening)
+        server_of(app).run(sockets=[listening])
 
 
 def prepared(folder: Path, *, demo: bool = False, **given: Any) -> Settings:
@@ -83,12 +83,12 @@ def bound(settings: Settings) -> socket.socket:
     return listening
 
 
-def serve(app: Any, settings: Settings, listening: socket.socket) -> None:
-    """Hand the application to uvicorn; it writes no log, since addresses may hold one-time codes."""
+def server_of(app: Any) -> Any:
+    """Uvicorn for the application; it writes no log, since addresses may hold one-time codes."""
     import uvicorn
 
     config = uvicorn.Config(
         app, log_config=None, access_log=False, server_header=False, date_header=True, proxy_headers=False,
         timeout_keep_alive=30, timeout_graceful_shutdown=10, lifespan="on", ws="none", limit_concurrency=500,
     )  # fmt: skip
-    uvicorn.Server(config).run(sockets=[listening])
+    return uvicorn.Server(config)
