@@ -30,6 +30,10 @@ from tacit.server.desk import Desk, opened
 from tacit.server.store import JOBS, TABLES
 
 PORT = int(os.environ.get("PORT", "8611"))
+LONGEST = float(os.environ.get("LONGEST", "2"))
+"""Seconds between two kills, at most; more where processes start slowly."""
+MOST_SECONDS = float(os.environ.get("MOST_SECONDS", "3600"))
+"""Load and kills end after this time, with what was done by then."""
 LIMITS = "[limits]\nrequests_per_minute = 100000000\ntick_seconds = 0.05\npreview_seconds = 60\nprices_at_once = 100\n"
 
 
@@ -177,6 +181,8 @@ def load(questions: int = 10_000, clients: int = 50) -> dict[str, Any]:
         began = time.monotonic()
 
         def one(i: int) -> None:
+            if time.monotonic() - began > MOST_SECONDS:
+                return
             try:
                 seen[ask("POST", "/api/v1/tables/people/release", question(i), tokens[i % 2])[0]] += 1
             except OSError:
@@ -185,11 +191,11 @@ def load(questions: int = 10_000, clients: int = 50) -> dict[str, Any]:
         with ThreadPoolExecutor(clients) as pool:
             list(pool.map(one, range(questions)))
         for token in tokens:
-            wait(token, 300)
+            wait(token, 120)
         seconds = time.monotonic() - began
         server.stop()
         return {
-            "questions": questions,
+            "questions": sum(seen.values()),
             "clients": clients,
             "status": dict(seen),
             "seconds": round(seconds),
@@ -218,8 +224,11 @@ def kills(times: int = 100, seed: int = 1) -> dict[str, Any]:
         askers = [threading.Thread(target=asker, args=(n,), daemon=True) for n in range(4)]
         for thread in askers:
             thread.start()
+        began = time.monotonic()
         for _ in range(times):
-            time.sleep(luck.uniform(0.05, 2.0))
+            if time.monotonic() - began > MOST_SECONDS:
+                break
+            time.sleep(luck.uniform(0.05, LONGEST))
             if luck.random() < 0.3:
                 server.kill()
                 done["server"] += 1
@@ -231,8 +240,8 @@ def kills(times: int = 100, seed: int = 1) -> dict[str, Any]:
         over.set()
         for thread in askers:
             thread.join(30)
-        wait(tokens[0], 300)
-        wait(tokens[1], 300)
+        wait(tokens[0], 120)
+        wait(tokens[1], 60)
         server.stop()
         return {"killed": dict(done), **checked(folder)}
 
@@ -342,7 +351,11 @@ def fuzz(questions: int = 1_000, seed: int = 3) -> dict[str, Any]:
             server.stop()
             bodies.append(found)
     same = sum(a == b for a, b in zip(*bodies, strict=True))
-    return {"questions": questions, "identical": same, "status": dict(Counter(s for s, _ in bodies[0]))}
+    return {
+        "questions": questions,
+        "identical": same,
+        "status": dict(Counter(s for s, _ in bodies[0])),
+    }
 
 
 def start() -> dict[str, Any]:
