@@ -263,6 +263,8 @@ def test_the_first_link_works_once_and_makes_a_custodian_who_adds_a_table() -> N
         made = client.post("/new-table/declare", data={**said, "act": "declare"})
         assert made.url.path == "/tables/a"
         assert (found.settings.roots["tables"] / "a.ledger").exists()
+        again = client.post("/new-table/declare", data={**said, "act": "declare", "name": "b"})
+        assert "that of another table here" in again.text
         assert tacit.Ledger.open(found.settings.roots["tables"] / "a.ledger").people()["ada"].roles == (
             "custodian",
         )

@@ -161,6 +161,7 @@ class Desk:
             raise InvalidParameter(
                 parameter="name", value=name, must="not be that of another table on this server"
             )
+        self._undeclared(said["data"]["path"], beside)
         row: dict[str, Any] = {
             "name": name, "title": title.strip()[:120] or name, "declaration": json.dumps(said), "beside": str(beside),
             "ledger": self._new_ledger(name), "version": str(said["data"].get("version", "")), "share_record": 1,
@@ -173,6 +174,19 @@ class Desk:
         self.store.add(VERSIONS, table=name, version=row["version"], time=now(), by=by.name)
         self.store.audit(by.name, "added a table", name)
         return name
+
+    def _undeclared(self, paths: str | list[str], beside: Path) -> None:
+        """Refuse a file that another table of this server has: where no note can lie beside it, it would get a second
+        ledger, and that is a second budget."""
+        mine = _resolved(paths, beside)
+        for other in self.store.all(TABLES):
+            known = _resolved(json.loads(other["declaration"])["data"]["path"], Path(str(other["beside"])))
+            if mine & known:
+                raise InvalidParameter(
+                    parameter="source", value=sorted(p.name for p in mine & known)[0],
+                    must=f"not be that of another table here, {other['name']!r}",
+                    hint="a table has one budget; for changed rows declare a new version of that table",
+                )  # fmt: skip
 
     def _new_ledger(self, name: str) -> str:
         if self.settings.database:
@@ -499,6 +513,18 @@ def _above(path: Path) -> Path:
     found = path.parent
     while glob.has_magic(str(found)):
         found = found.parent
+    return found
+
+
+def _resolved(paths: str | list[str], beside: Path) -> set[Path]:
+    """The very files behind declared paths, patterns matched."""
+    import glob
+
+    found: set[Path] = set()
+    for name in paths if isinstance(paths, list) else [paths]:
+        place = str(beside / name)
+        matched = glob.glob(place) if glob.has_magic(place) else []
+        found |= {Path(p).resolve() for p in (matched or [place])}
     return found
 
 

@@ -88,7 +88,8 @@ def server_of(app: Any) -> Any:
     import uvicorn
 
     config = uvicorn.Config(
-        app, log_config=None, access_log=False, server_header=False, date_header=True, proxy_headers=False,
+        app, log_config=None, log_level="critical", access_log=False, server_header=False, date_header=True,
+        proxy_headers=False,
         timeout_keep_alive=30, timeout_graceful_shutdown=10, lifespan="on", ws="none", limit_concurrency=500,
     )  # fmt: skip
     return uvicorn.Server(config)

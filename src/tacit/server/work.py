@@ -222,7 +222,12 @@ def release(
 ) -> dict[str, Any]:  # fmt: skip
     """Charge, read, add noise, and write the files of the release; `before` may refuse at the last moment."""
     if rehearsal:
-        place = twin_of(place, out.parent.parent / "rehearsals" / out.name)
+        scratch = out.parent.parent / "rehearsals" / out.name
+        try:
+            made = twin_of(place, scratch)
+            return release(made, asked, analyst, out, key=key, before=before)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
     file = file_of(place, asked, analyst)
     plan = file.plan()
     with curator_of(place, file) as curator:
