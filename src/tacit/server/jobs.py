@@ -22,6 +22,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from tacit.errors import NotAllowed
+from tacit.server.accounts import CROWDED
 from tacit.server.store import JOBS, Row, ServerStore, new_secret, now
 
 LEASE = 15.0
@@ -56,8 +57,8 @@ def submit(
         raise NotAllowed(
             who=person,
             what="ask for more now",
-            reason=f"{len(waiting)} of their jobs wait",
-            hint="wait for these",
+            reason=CROWDED,
+            hint=f"{len(waiting)} of your jobs wait",
         )
     try:
         store.add(
