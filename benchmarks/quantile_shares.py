@@ -30,6 +30,8 @@ from tacit.noise import SeededSource
 from tacit.sources.axes import CountRows
 from tacit.statistics.quantiles import joined, range_edges
 
+BY_HAND = True
+"""It prints a table of its own; `run.py` leaves it out."""
 SHARES = (Fraction(1, 20), Fraction(1, 10), Fraction(1, 8), Fraction(1, 6), Fraction(1, 4))
 SIZES = ((700, 0.1), (700, 0.5), (700, 1.0), (5000, 0.1), (5000, 0.5), (5000, 1.0), (100_000, 0.1))
 LOW, HIGH = 0.0, 250_000.0

@@ -24,6 +24,8 @@ from tacit.curator.prices import CONFIDENCE, price
 from tacit.noise import SeededSource
 from tacit.sources import open_table
 
+BY_HAND = True
+"""It prints a table of its own; `run.py` leaves it out."""
 ROWS, LOW, HIGH = 3000, 0.0, 100.0
 EPSILONS = (0.1, 1.0)
 REGIONS, SEXES = ["a", "b", "c", "d", "e"], ["f", "m"]

@@ -55,7 +55,8 @@ def sections() -> dict[str, str]:
 
 
 def main(names: list[str]) -> int:
-    known = sorted(p.stem for p in HERE.glob("*.py") if p.stem != "run" and not p.stem.startswith("_"))
+    files = [p for p in HERE.glob("*.py") if p.stem != "run" and not p.stem.startswith("_")]
+    known = sorted(p.stem for p in files if "\nBY_HAND = True\n" not in p.read_text())
     if unknown := set(names) - set(known):
         print(f"bench: no such benchmark: {', '.join(sorted(unknown))}; there are: {', '.join(known)}")
         return 2
