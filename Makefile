@@ -13,7 +13,7 @@ REPORT ?=
 CHANGED ?=
 WORDS  ?=
 
-.PHONY: help browser demo test lint check docs mutants fuzz bench simulate forms lock clean
+.PHONY: help browser demo test lint check docs mutants fuzz bench audit simulate forms lock clean
 
 help:
 	@echo "make demo     set up, then run the main job once and name what it wrote"
@@ -26,6 +26,7 @@ help:
 	@echo "make fuzz     neighbours that must behave alike, for SECONDS, then SEQUENCES of versions (SEED, ENGINE, REPORT)"
 	@echo "make bench    side by side with peers, ratios into benchmarks/RESULTS.md"
 	@echo "make simulate coverage and width of intervals for populations, 2,000 runs a line (WORDS=weighted: some lines)"
+	@echo "make audit    our own mechanisms under the black box, with the lower bounds reached"
 	@echo "make forms    exported forms of the demo, read by validators of others in an environment of their own"
 	@echo "make lock     resolve both lock files anew from pyproject.toml"
 
@@ -81,6 +82,9 @@ bench: $(STAMP) $(SPARK)
 
 simulate: $(STAMP)
 	$(BIN)/python benchmarks/simulate.py $(WORDS)
+
+audit: $(STAMP)
+	$(BIN)/python benchmarks/audit_house.py
 
 forms: $(STAMP)
 	@test -d .venv-forms || $(PYTHON) -m venv .venv-forms

@@ -29,8 +29,8 @@ FIRST = 8
 GROWTH = 0.3
 """A stage has this share of all outputs before it."""
 LARGEST_STAGE = 20_000
-EQUALLY = 0.3
-RANKED = (0.5, 0.25, 0.15, 0.1)
+EQUALLY = 0.2
+RANKED = (0.6, 0.2, 0.12, 0.08)
 """A stage gives this share equally to all pairs, and the rest to those that promise most."""
 EASIER = 0.2
 """How much the promise against half of the claimed epsilon counts: it shows earlier."""
