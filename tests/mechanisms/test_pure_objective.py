@@ -126,6 +126,15 @@ def test_the_price_is_that_of_both_noises(loss: str, rows: int, heads: int, ridg
     )
 
 
+@pytest.mark.parametrize("loss", ["logistic", "bounded"])
+@pytest.mark.parametrize("epsilon", [1e-4, 1e3])
+def test_extreme_prices_are_kept(loss: str, epsilon: float) -> None:
+    found = PureObjectivePerturbation.for_target(
+        epsilon=epsilon, dimension=2, gradient=1.0, second=1.0, loss=loss
+    )
+    assert 0.99 * epsilon < found.exact_epsilon <= Fraction(epsilon)
+
+
 def test_a_second_opinion_adds_both_parts() -> None:
     found = PureObjectivePerturbation.for_target(epsilon=1, dimension=3, gradient=1.0, second=1.0)
     claim = found.certificate_for(tacit.rows(neighbours="add-or-remove"))

@@ -129,7 +129,7 @@ class PureObjectivePerturbation(PerturbedMinimiser):
         elif loss == "logistic":
             own = float(f"{RIDGE * second / float(left):.6g}")
         else:
-            own = float(f"{second / math.expm1(float(left * DETERMINANT)):.6g}")
+            own = float(f"{second / math.expm1(min(float(left * DETERMINANT), 10.0)):.6g}")
         curvature = Fraction(up(Fraction(second) / Fraction(own)))
 
         def enough(scale: float) -> bool:
