@@ -144,6 +144,9 @@ def test_noise_widens_every_interval_and_ends_the_curve():
     for a, b in [(quiet.survival(0.95)[0], loud.survival(0.95)[0]), (quiet.hazard(0.95), loud.hazard(0.95))]:
         assert (b[1] < a[1]).all()
         assert (b[2] > a[2]).all()
+    slopes = loud._losses(3)[1]
+    both = (slopes**2 * (loud.cells + 30.0)).sum(axis=1)
+    assert (loud._std(slopes) ** 2 >= both).all(), "never below sampling and noise together"
     assert quiet.end == 3
     assert exact([20, 9, 30], [4, 5, 6], 1, variance=200.0).end == 0
     assert exact([3, 1], [2, 2], 1).end == 0, "fewer than ten at risk"
