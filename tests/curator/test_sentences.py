@@ -80,6 +80,7 @@ def test_an_unknown_beginning_is_answered_with_the_words_that_are_known() -> Non
         ("mean income by region by sex", "'by' once"),
         ("quantiles income at half", "'at'"),
         ("ratio of income", "two columns"),
+        ("density of income", "with 5000 rows"),
         ("histogram of age and sex", "one column"),
         ("mean income where", "behind 'where'"),
         ("mean income by age in some bins", "'age in some bins'"),

@@ -82,6 +82,11 @@ def read_sentence(sentence: str, columns: Iterable[str]) -> dict[str, Any]:
         table["at"] = _numbers(parts.pop("at"))
     if "where" in parts:
         table["where"] = parts.pop("where")
+    if kind == "density" and "size" not in table:
+        raise InvalidParameter(
+            parameter="sentence", value=kind, must="say the public number of rows of a density",
+            hint="density of income with 5000 rows",
+        )  # fmt: skip
     return table
 
 
