@@ -29,7 +29,7 @@ def browser() -> Iterator[Any]:
 
 def signed_in(browser: Any, server: Served, name: str, **options: Any) -> Any:
     page = browser.new_context(base_url=server.url, **options).new_page()
-    page.set_default_timeout(60_000)
+    page.set_default_timeout(240_000)
     page.goto("/sign-in")
     page.fill("#f-name", name)
     page.fill("#f-password", PASSWORD)
@@ -54,7 +54,7 @@ def test_five_clicks_to_a_first_table_with_intervals(browser: Any, desk_server: 
 
 def test_by_keyboard_alone(browser: Any, desk_server: Served) -> None:
     page = browser.new_context(base_url=desk_server.url).new_page()
-    page.set_default_timeout(60_000)
+    page.set_default_timeout(240_000)
     page.goto("/sign-in")
 
     def to(what: str) -> None:

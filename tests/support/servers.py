@@ -46,6 +46,8 @@ def people_of(desk: Desk) -> None:
     from argon2 import PasswordHasher
 
     desk.accounts._hasher = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+    # On a busy machine the processes of the pool take long to start.
+    desk.pool._wait = 300
     hashed = desk.accounts._hashed(PASSWORD)
     for name, roles in ROLES.items():
         desk.store.add(PEOPLE, name=name, roles=json.dumps(roles), password=hashed, created=now())
@@ -78,7 +80,7 @@ class Served:
 
     def client(self, name: str = "") -> httpx.Client:
         """A browser without a script, signed in or not."""
-        client = httpx.Client(base_url=self.url, follow_redirects=True, timeout=60, trust_env=False)
+        client = httpx.Client(base_url=self.url, follow_redirects=True, timeout=240, trust_env=False)
         self._clients.append(client)
         if name:
             said = {"name": name, "password": PASSWORD, "next": "", "csrf": csrf(client.get("/sign-in").text)}
@@ -96,7 +98,7 @@ class Served:
         assert person is not None
         return self.desk.accounts.new_token(person, "test", scopes or ("read", "ask"), 1, 90)
 
-    def wait(self, client: httpx.Client, job: str, seconds: float = 60) -> httpx.Response:
+    def wait(self, client: httpx.Client, job: str, seconds: float = 240) -> httpx.Response:
         """The page of a job, once it ended."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:
