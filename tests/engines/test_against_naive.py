@@ -119,6 +119,44 @@ def test_all_statistics_in_one_go(opened, schema):
             check(question, seen, data)
 
 
+WEIGHTED = [
+    ask.mean("age", survey_weight="visits", by="state"),
+    ask.mean("cost", survey_weight="visits", where="not sick"),
+    ask.proportion("sick", survey_weight="visits", by="ward"),
+    ask.count(survey_weight="visits", by="sick"),
+    ask.sum("cost", survey_weight="age"),
+    ask.ratio("cost", "age", survey_weight="visits", by="state"),
+    ask.rate("sick", "visits", by="state"),
+    ask.rate("sick", "age", standard={"state": {"CA": 1, "NY": 2, "TX": 3}}),
+    ask.mean("cost"),
+    ask.proportion("sick"),
+]
+
+
+@pytest.mark.parametrize("schema", [PLAIN, FILLED], ids=["plain", "filled"])
+def test_sums_of_products(opened, schema):
+    """The same integers on every engine, as the definition says: the parts of estimates for a population."""
+    data = sample(120, seed=9)
+    questions = [s.drawn(schema, rows()) for s in WEIGHTED]
+    with opened(data, TYPES, schema=schema, unit=rows()) as table:
+        for question, seen in zip(questions, ask.read(table, questions), strict=True):
+            check(question, seen, data)
+
+
+def test_rows_above_the_bound(opened):
+    """Stored values above the bound, NaN and missing ones not among them."""
+    data = sample(300, seed=10)
+    schema = Schema({**PLAIN, "cost": number(0, 100)})
+    question = ask.mean("cost", by="state", beyond={"pareto": 2}).drawn(schema, rows())
+    with opened(data, TYPES, schema=schema, unit=rows()) as table:
+        (seen,) = ask.read(table, [question])
+    states = ["CA", "NY", "TX"]
+    wanted = [
+        sum(r["state"] == s and r["cost"] is not None and r["cost"] > 100 for r in data) for s in states
+    ]
+    assert (seen["outside"] // question.details["steps"]).tolist() == wanted
+
+
 @pytest.mark.parametrize("empty", ["no rows", "all missing"])
 def test_nothing_to_count(opened, empty):
     data = [] if empty == "no rows" else [dict.fromkeys([n for n, _ in TYPES]) for _ in range(5)]

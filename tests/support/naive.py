@@ -135,12 +135,17 @@ FACES = {
 def weighted_part(statistic: WeightedStatistic, schema: Any, row: Row, name: str) -> int:
     """What a row adds to a part, from its name: one polynomial a variable, a weight of first degree without a word."""
     columns = [getattr(statistic, n) for n in ("column", "numerator", "denominator") if hasattr(statistic, n)]
-    places = []
+    places, most = [], 2**15 if len(columns) < 2 else 2**10
+
+    def level(s: int, top: int) -> tuple[int, int]:
+        """Own steps where they are few, else the nearest of so many levels, of two the higher."""
+        return (s, top) if top <= most else (math.floor(Fraction(s * most, top) + Fraction(1, 2)), most)
+
     for column in columns:
         s = steps(schema[column], row[column])
         if s is None:
             return 0
-        places.append((s - schema[column].lowest, schema[column].width))
+        places.append(level(s - schema[column].lowest, schema[column].width))
     if hasattr(statistic, "of"):
         answer = test(statistic.of, schema, row)
         if answer is None:
@@ -151,7 +156,7 @@ def weighted_part(statistic: WeightedStatistic, schema: Any, row: Row, name: str
         k = steps(schema[statistic.survey_weight], row[statistic.survey_weight])
         if k is None:
             return 0
-        top = schema[statistic.survey_weight].highest
+        k, top = level(k, schema[statistic.survey_weight].highest)
         out = FACES[words.pop(0)](k, top) if words[0] in ("light", "heavy") else k
     if name in ("sum", "crossed", "rows"):
         ((u, top),) = places
