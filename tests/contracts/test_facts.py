@@ -248,6 +248,7 @@ def test_nothing_downstream_asks_the_file_system_about_the_data() -> None:
 CAP = re.compile(r"\[ *: *[A-Z][A-Z_]{2,} *\]")
 CAPS = {
     "curator/custodian.py": "what the custodian may look at; names of releases, numbered where two are alike",
+    "curator/sentences.py": "names in a hint, with how many more there are",
     "curator/text.py": "a key on a terminal, with dots behind it; the files have it whole",
     "ledger/encrypted_store.py": "bytes of a nonce",
     "parties/holder.py": "bytes of a share",

@@ -257,6 +257,7 @@ STATISTICS: dict[str, dict[str, Any]] = {
     "Rate": {"events": "sick", "time": "age", "per": 2},
     "Ratio": {"numerator": "age", "denominator": "income"},
     "Ranges": {"column": "age", "edges": 4},
+    "RegressionTable": {"outcome": "income", "columns": ("age", "state")},
     "SparseCount": {"columns": ("state",)},
     "Sum": {"column": "age"},
     "SurvivalCurves": {"time": "age", "event": "sick", "bins": 4, "horizon": None},

@@ -47,7 +47,9 @@ def audit(
     out: Path | None = typer.Option(None, "--out", help="Write a page (HTML)."),
     json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:
-    """Try to break a privacy claim, and state a lower bound that is valid at any time.
+    """Try to break a privacy claim of a function.
+
+    States a lower bound on its epsilon that is valid at any time.
 
     First a replay: both neighbours meet the same noise, and the first line where they part is named. Then bets against
     the claim on fresh outputs. The function runs in a process of its own. Exits with 1 if the claim is rejected or the

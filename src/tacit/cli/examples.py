@@ -99,6 +99,11 @@ EXAMPLES: dict[str, Example] = {
         "coupled check examples/coupled-parity.toml", "file, mechanism, epsilon, delta, verdicts"
     ),
     "demo": Example("demo", "out, report, files, releases, seconds"),
+    "distance": Example(
+        "distance examples/majority.py --values 0,1 --rows 7 --proposed 0",
+        "file, tables, rows, neighbours, assumption, epsilon, delta, threshold, passing_distance, expected_error, "
+        "theorem",
+    ),
     "explain": Example(
         "explain out/demo/certificates/people-by-region.json --plot meaning.png",
         "guarantee, explanation, power_at_size_0.05, best_guess, name, theorems, doubts, plot",
@@ -213,11 +218,6 @@ EXAMPLES: dict[str, Example] = {
     "noiseless test": Example(
         'noiseless test --null "bernoulli(0.5)" --alternative "bernoulli(0.6)" --n 1000 --level 0.05 --delta 1e-6',
         f"{_EXACT}, stability, level, power, score_threshold",
-    ),
-    "distance": Example(
-        "distance examples/majority.py --values 0,1 --rows 7 --proposed 0",
-        "file, tables, rows, neighbours, assumption, epsilon, delta, threshold, passing_distance, expected_error, "
-        "theorem",
     ),
     "optimal body": Example(
         "optimal body --n 3 --epsilon 1 --delta 0.01",

@@ -340,6 +340,4 @@ def sign(
     if json:
         print_json({"digest": digest, "signature": signature})
         return
-    import json as text
-
-    print(text.dumps(signature))
+    print_json(signature)

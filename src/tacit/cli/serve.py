@@ -35,7 +35,7 @@ def serve(
     check: bool = typer.Option(False, "--check", help="Check settings and database, and stop."),
     json: bool = typer.Option(False, "--json", help="Print one JSON object when the server is ready."),
 ) -> None:
-    """Serve tables, questions, approvals and releases to browsers and programs.
+    """Serve tables, questions and releases to browsers.
 
     Listens on the loopback. Prints its address and, on a new server, the place of a one-time link for the first
     custodian.

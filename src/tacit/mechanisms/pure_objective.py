@@ -130,7 +130,10 @@ class PureObjectivePerturbation(PerturbedMinimiser):
             own = float(f"{RIDGE * second / float(left):.6g}")
         else:
             own = float(f"{second / math.expm1(min(float(left * DETERMINANT), 10.0)):.6g}")
-        curvature = Fraction(up(Fraction(second) / Fraction(own)))
+        steep, widest = up(Fraction(second) / Fraction(own)), up(Fraction(gradient) / left * 2**20)
+        refuse_if(not math.isfinite(steep), "ridge", own, "leave a finite curvature")
+        refuse_if(not math.isfinite(widest), "gradient", gradient, "leave room for a finite noise")
+        curvature = Fraction(steep)
 
         def enough(scale: float) -> bool:
             return row_epsilon(Fraction(gradient) / Fraction(scale), curvature, loss) <= left
