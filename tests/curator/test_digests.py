@@ -136,14 +136,15 @@ def test_every_field_of_a_unit_changes_the_digest() -> None:
         Rows: [tacit.rows(), tacit.rows(neighbours="replace-one")],
         People: [
             of, replace(of, column="other"), replace(of, at_most=5), replace(of, groups=4), replace(of, groups=1),
-            replace(of, groups=2), replace(of, neighbours=Neighbours.REPLACE_ONE),
+            replace(of, groups=2), replace(of, neighbours=Neighbours.REPLACE_ONE), replace(of, each=("a", 1)),
+            replace(of, each=("a", 2)), replace(of, each=("b", 1)),
         ],
         GroupOf: [
             tacit.group_of(tacit.rows(), size=2), tacit.group_of(of, size=2), tacit.group_of(of, size=3),
             tacit.group_of(replace(of, groups=1), size=2),
         ],
     }  # fmt: skip
-    assert {f.name for f in fields(People)} == {"neighbours", "column", "at_most", "groups"}
+    assert {f.name for f in fields(People)} == {"neighbours", "column", "at_most", "groups", "each"}
     assert {f.name for f in fields(GroupOf)} == {"neighbours", "of", "size"}
     differ([digest(tacit.count(by="a"), unit=u) for group in units.values() for u in group])
 
