@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import secrets
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ PRIVATE = {
 @pytest.fixture(scope="module")
 def found() -> dict[str, Replay]:
     """The replay of every entry of the zoo, loaded under the tape so that its generator is recorded."""
+    # Other tests have loaded the file before, without a tape: its generator would not be recorded.
+    sys.modules.pop(ZOO.stem, None)
     with Tape() as tape:
         entries = load(f"{ZOO}::ZOO")
         tape.loaded()
