@@ -239,6 +239,10 @@ def test_a_regression_table(desk: Desk) -> None:
     lines = [row for row in found if row["measure"] == "coefficient"]
     assert [row["term"] for row in lines] == ["(constant)", "age", "education", "sex = Male"]
     assert all(float(row["low"]) < float(row["value"]) < float(row["high"]) for row in lines)
+    page = Path("wages/report.html").read_text(encoding="utf-8")
+    assert "hold 0" in page
+    assert "heat map" not in page
+    assert page.index(">coefficient<") < page.index(">standard error<") < page.index(">R squared<")
     assert desk("tacit verify wages")[0] == 0
 
 

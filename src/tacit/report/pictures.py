@@ -75,6 +75,8 @@ def fitting(view: ReleaseView) -> Picture:
         return "tree"
     if fits_survival(view) and view.picture != "table":
         return "survival"
+    if view.kind == REGRESSION:
+        return "table"
     if fits_a_crosstab(view):
         return "crosstab"
     if view.rest is not None:
@@ -118,11 +120,15 @@ def fitting(view: ReleaseView) -> Picture:
     return "multiples" if keys == 3 and len(facets) <= MOST_FACETS and len(cells) <= MOST_HEAT else "table"
 
 
+REGRESSION = "regression"
+"""Its table is read as it stands: terms with coefficients and standard errors, then the lines of the model."""
+
+
 def draw(view: ReleaseView) -> Drawn:
     """The picture of a release."""
     kind = fitting(view)
     cells = view.cells
-    if kind == "table" or (kind == "bars" and len(cells) > MOST_CELLS):
+    if view.kind != REGRESSION and (kind == "table" or (kind == "bars" and len(cells) > MOST_CELLS)):
         cells = largest(cells)
     id = f"picture-{ident(view.name)}"
     name = f"{view.title}: {_kind_words(kind)}"

@@ -6,7 +6,7 @@ import datetime
 from collections.abc import Sequence
 
 from tacit.curator.cells import ABSENT, CARE, GOOD, NOISY, WORDS
-from tacit.report.pictures import Drawn, draw
+from tacit.report.pictures import REGRESSION, Drawn, draw
 from tacit.report.survival_picture import survival_finding
 from tacit.report.table_picture import crosstab_finding, fits_a_crosstab
 from tacit.report.view import (
@@ -85,11 +85,28 @@ def _sample(id: str, mark: str, words: str) -> Markup:
 FUNCTIONS = ("classifier", "density", "regression function")
 
 
+def _regression(view: ReleaseView) -> str:
+    """The coefficients whose intervals do not hold 0."""
+    found = [c for c in view.cells if c.keys[-1] == "coefficient" and c.value is not None]
+    if not found:
+        return "There is no table: at this price the noise hides whether the columns have one solution."
+    slopes = found[1:]
+    clear = [c for c in slopes if c.low is not None and c.high is not None and not c.low <= 0 <= c.high]
+    told = [f"{c.keys[0]} {c.figures.value} ({c.figures.interval})" for c in clear]
+    rest = len(slopes) - len(clear)
+    if not told:
+        return "Every interval of a slope holds 0: no column shows an effect at this price."
+    more = f" {rest} other intervals hold 0." if rest > 1 else " The other interval holds 0." if rest else ""
+    return f"Slopes whose intervals do not hold 0: {'; '.join(told)}.{more}"
+
+
 def finding(view: ReleaseView) -> str:
     """A sentence or two for everybody; cells that are too noisy to use are in none."""
     usable = [c for c in view.cells if c.value is not None and c.flag not in (NOISY, ABSENT)]
     if not view.cells:
         return "No cell was published."
+    if view.kind == REGRESSION:
+        return _regression(view)
     if not usable:
         return "No value here can be used: the noise says more than the data."
     if view.kind == "synthetic table":
