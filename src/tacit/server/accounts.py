@@ -161,7 +161,7 @@ class Directory:
         """A link with which a person sets a new password. It voids the key on the server, sessions and tokens."""
         if self.person(name) is None:
             raise UnknownName(what="account", name=name, known=[p["name"] for p in self.people()])
-        self._store.change(PEOPLE, [PEOPLE.c.name == name], password="")
+        self._store.change(PEOPLE, [PEOPLE.c.name == name], password="", subject=None)
         self._store.change(
             PEOPLE, [PEOPLE.c.name == name, PEOPLE.c.key_private != ""], key_private="", key_public=""
         )

@@ -133,6 +133,13 @@ def request(call: WebCall) -> Any:
     if not isinstance(note, str):
         raise InvalidParameter(parameter="note", value=type(note).__name__, must="be a text")
     quote = desk.quote(found, asked, call.person.name)
+    form = _form(call)
+    if (
+        form
+        and (old := desk.store.one(JOBS, id=form)) is not None
+        and (old["person"] != call.person.name or not old["request"] or old["key"] != quote["key"])
+    ):
+        raise InvalidParameter(parameter="key", value="a text", must="not be that of another job")
     made = desk.pool.call(
         "request", desk.place(found), asked, call.person.name, desk.limits, note[:300], seconds=20
     )

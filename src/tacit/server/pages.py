@@ -187,7 +187,7 @@ def job_act(call: WebCall) -> Response:
             raise NotAllowed(who=call.person.name, what="run this", reason="nobody approved it yet")
         jobs.start(desk.store, str(job["id"]))
         return call.to(here)
-    if act == "again" and job["state"] not in jobs.OPEN:
+    if act == "again" and desk.state(job) not in jobs.OPEN:
         table = _asking_about(call, job)
         quote = desk.quote(table, json.loads(job["plan"]), call.person.name, str(job["version"]))
         number = jobs.submit(
@@ -213,18 +213,17 @@ def job_events(call: WebCall) -> Response:
     """Server-sent events: the state on fixed ticks, until the end; closed when the session or the right ends."""
     job, desk, session = _job(call), call.desk, call.session
     assert session is not None
-    tick, person, number, digest = (
+    tick, number, digest = (
         desk.settings.limits.tick_seconds,
-        call.person,
         str(job["id"]),
         session.digest,
     )
 
     def look() -> str:
-        if desk.accounts.session_by_digest(digest) is None:
+        if (found := desk.accounts.session_by_digest(digest)) is None:
             return ""
         try:
-            return desk.state(desk.job(number, person))
+            return desk.state(desk.job(number, found.person))
         except (NotFound, TacitError):
             return ""
 
@@ -280,7 +279,11 @@ def request_page(call: WebCall, **values: Any) -> Response:
         with contextlib.suppress(TacitError):
             quote = call.desk.quote(table, json.loads(job["plan"]), str(job["person"]), str(job["version"]))
     digest = ""
+    if quote is not None and quote["digest"] != request["plan"]:
+        quote = None
     approves = "approver" in call.desk.access(table, call.person) and request["analyst"] != call.person.name
+    # Nobody signs what the page cannot show.
+    approves = approves and quote is not None
     if approves and request["state"] != "closed":
         digest = call.desk.ledger(table).approval(int(request["sequence"]), call.person.name)
     about: dict[str, Any] = {
@@ -442,6 +445,8 @@ def release_act(call: WebCall) -> Response:
         return call.to(here, "The release is withdrawn. The charge stays spent.")
     if act == "replace":
         later = desk.job(call.field("with"), by)
+        if later["table"] != job["table"] or later["rehearsal"] or desk.state(later) != "done":
+            raise NotFound
         desk.ledger(table).supersede(int(job["charge"]), with_=int(later["charge"]), note=reason, by=by.name)
         desk.forget_files(job)
         desk.forget_files(later)

@@ -88,6 +88,8 @@ def sign_in(call: WebCall) -> Response:
 
 def _inside(path: str) -> str:
     """A path of this server to go on to, or nothing."""
+    if path.startswith("//"):
+        return ""
     parts = urlsplit(path)
     good = (
         path.startswith("/")

@@ -122,6 +122,8 @@ class Worker:
             return "failed", {"message": "the table is no longer on this server; nothing was charged"}
         place, asked = place_of(table, self.database, str(job["version"])), json.loads(job["plan"])
         out = self.releases / str(job["id"])
+        if job["rehearsal"] and job["attempts"] > jobs.ATTEMPTS:
+            return "failed", {"message": "it was interrupted several times; nothing was charged"}
         if job["recovering"] and not job["rehearsal"]:
             file = work.file_of(place, asked, job["person"])
             plan = file.plan()
