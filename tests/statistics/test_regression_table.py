@@ -112,6 +112,19 @@ def test_a_row_that_would_be_too_long_counts_nothing() -> None:
     assert not weighted_rows(row, limit=2.0, tau=1.0, most=3 * LEVELS**2 - 1).any()
 
 
+def test_sums_are_integers_of_any_size() -> None:
+    """A hundred million rows at the largest outcome weight pass 2^63: 64 bits would wrap, and one row would show."""
+    from tacit.sources.query import TrainingRows
+
+    asked = question(["b"], leverage_limit=1.0, outcome_weight=16.0)
+    ends = {n: float(asked.schema.measured(n).width) for n in ("b", "out")}
+    rows = TrainingRows(request=asked.requests[0], rows={n: np.full(1000, end) for n, end in ends.items()})
+    found = asked.integers((rows,))["moments"]
+    assert found.dtype == object
+    assert all(type(v) is int for v in found.tolist())
+    assert max(found.tolist()) * 100_000 > 2**63
+
+
 def survey(n: int, seed: int = 1) -> pd.DataFrame:
     draw = np.random.default_rng(seed)
     a, b = np.clip(5 + 1.75 * draw.standard_normal(n), 0, 10), np.clip(0.35 * draw.standard_normal(n), -1, 1)

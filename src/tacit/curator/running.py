@@ -29,7 +29,7 @@ from tacit.errors import InvalidParameter, ReadFailed, TacitError, charge_made
 from tacit.exact.arrays import Floats
 from tacit.exact.canonical import sha256
 from tacit.exact.checks import whole
-from tacit.guarantees import Bound, Guarantee
+from tacit.guarantees import Bound, Guarantee, People
 from tacit.guarantees.conditions import FIXED_PARAMETERS
 from tacit.ledger import Ledger, Recorded, Request
 from tacit.ledger.entries import text
@@ -412,6 +412,12 @@ def open_running_total(curator: Curator, series: RunningSeries) -> RunningTotal:
             must="be made for this schema and unit",
             hint="running_series(curator, ...)",
         )
+    if isinstance(base_unit(curator.unit)[0], People):
+        raise InvalidParameter(
+            parameter="protect", value=str(curator.unit), must="protect rows, for a running total",
+            hint="of a person with more rows than are used, a new row displaces one that was counted before: "
+            "one charge does not cover that; make a table with one row a person, and protect its rows",
+        )  # fmt: skip
     curator._open()
     ledger = curator.ledger
     request = _opening(curator, ledger, series)

@@ -200,7 +200,7 @@ class RegressionTable(Statistic):
         assert isinstance(rows, TrainingRows)
         terms, target = question.details["terms"], question.details["target"]
         size = len(terms) + 2
-        total = np.zeros((size, size), dtype=np.int64)
+        total = np.zeros((size, size), dtype=object)  # 2^40 rows of 2^37 steps do not fit into 64 bits
         try:
             count = rows.rows[self.outcome].size
             for start in range(0, count, BLOCK):
@@ -213,11 +213,11 @@ class RegressionTable(Statistic):
                     tau=self.outcome_weight, most=question.details["most"],
                 )  # fmt: skip
                 # Below 2^53: exact in doubles, in whatever order they are added.
-                total += (z.T @ z).astype(np.int64)
+                total += (z.T @ z).astype(np.int64).astype(object)
         finally:
             rows.clear()
         i, j = map(list, zip(*_pairs(size), strict=True))
-        return {"moments": total[i, j] * np.where(np.equal(i, j), DIAGONAL, OFF)}
+        return {"moments": total[i, j] * np.where(np.equal(i, j), DIAGONAL, OFF).astype(object)}
 
     # --- noisy integers to a table ------------------------------------------------------------------------
     def listed(self, question: Question) -> dict[str, list[Any]]:
