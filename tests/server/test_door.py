@@ -101,7 +101,11 @@ def test_a_reset_voids_key_sessions_and_tokens(desk: Desk) -> None:
         desk.accounts.signer(olga, "not it at all")
     secret, _ = desk.accounts.sign_in("olga", PASSWORD, "x")
     token = desk.accounts.new_token(olga, "a", ("read",), 1, 90)
+    desk.accounts.bind("olga", "https://provider.example", "stolen")
     link = desk.accounts.reset("olga", by="clara")
+    assert (
+        desk.accounts.by_subject("https://provider.example", "stolen") is None
+    )  # whoever bound it is out, too
     assert desk.accounts.session(secret) is None
     assert desk.accounts.token(token) is None
     with pytest.raises(NotAllowed):
@@ -231,3 +235,11 @@ def test_forwarded_addresses_count_behind_a_proxy_only() -> None:
         said = {"csrf": csrf(page), "name": "andy", "password": "wrong word here"}
         client.post("/sign-in", data=said, headers={"x-forwarded-for": "6.6.6.6"})
         assert found.desk.store.all(AUDIT)[-1]["address"] == "127.0.0.1"
+
+
+@pytest.mark.parametrize("path", ["//[", "//elsewhere.example", "https://elsewhere.example", "tables"])
+def test_nobody_is_sent_elsewhere_after_signing_in(path: str) -> None:
+    from tacit.server.views import _inside
+
+    assert _inside(path) == ""
+    assert _inside("/tables") == "/tables"
