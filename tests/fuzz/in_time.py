@@ -40,7 +40,7 @@ from fuzz.sequences import (
     shrunk,
 )
 from fuzz.stores import CannotHold, Row
-from fuzz.trials import BUDGET, KEY, Asked, Counting, Seen, signature, truth_of, watched
+from fuzz.trials import BUDGET, KEY, Asked, Counting, Seen, kept, signature, truth_of, watched
 from tacit.curator import curator as curator_room
 from tacit.guarantees import GroupOf, Guarantee, Neighbours, RandomData
 from tacit.statistics import read_cells
@@ -91,10 +91,11 @@ def _side(sequence: History, side: str, where: Path) -> list[Told]:
     def reading(table: Any, questions: Any, **more: Any) -> Any:
         # Each ledger draws its own secret; neighbours are compared under one.
         cells = read_cells(table, questions, **{**more, "key": KEY})
-        caught.append([(q, truth_of(q, c)) for q, c in zip(questions, cells, strict=True)])
+        # A copy, since a statistic of rows lets go of them once it has its integers.
+        caught.append([(q, truth_of(q, c)) for q, c in zip(questions, kept(cells), strict=True)])
         return cells
 
-    kept, curator_room.read_cells = curator_room.read_cells, reading  # type: ignore[assignment]
+    honest, curator_room.read_cells = curator_room.read_cells, reading  # type: ignore[assignment]
     held: Any = None
     quicker = _without_digest() if sequence.seed % 4 else contextlib.nullcontext()
     quicker.__enter__()
@@ -123,7 +124,7 @@ def _side(sequence: History, side: str, where: Path) -> list[Told]:
                 out.append(_asked(sequence, held, i, named, caught, where))
     finally:
         quicker.__exit__(None, None, None)
-        curator_room.read_cells = kept
+        curator_room.read_cells = honest
         if held is not None:
             held.close()
     return out

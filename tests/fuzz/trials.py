@@ -128,7 +128,7 @@ def training_rows(found: TrainingRows) -> dict[Any, int]:
     return dict(Counter(zip(*columns, strict=True)))
 
 
-def _kept(cells: Any) -> Any:
+def kept(cells: Any) -> Any:
     """What was read, as it was: the rows of a function are let go when it is fitted."""
     return [
         tuple(replace(c, rows=dict(c.rows)) if isinstance(c, TrainingRows) else c for c in one)
@@ -257,10 +257,10 @@ def long_road(
     def reading(table: Any, questions: Any, **_: Any) -> Any:
         # Each ledger draws its own secret; neighbours are compared under one.
         cells = read_cells(table, questions, key=KEY)
-        caught.append(_kept(cells))
+        caught.append(kept(cells))
         return cells
 
-    kept, curator_room.read_cells = curator_room.read_cells, reading  # type: ignore[assignment]
+    honest, curator_room.read_cells = curator_room.read_cells, reading  # type: ignore[assignment]
     folder.mkdir(parents=True, exist_ok=True)
     held: Any = None
     options: dict[str, Any] = {} if engine is None else {"engine": engine}
@@ -289,7 +289,7 @@ def long_road(
                 seen.charges.append(str(held.spent))
                 held.close()
     finally:
-        curator_room.read_cells = kept
+        curator_room.read_cells = honest
     seen.files = sorted(str(p.relative_to(folder)) for p in folder.rglob("*"))
     return seen
 
