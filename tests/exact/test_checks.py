@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tacit.errors import InvalidParameter
-from tacit.exact.checks import flag, is_number, members, non_negative, plain, settle, whole
+from tacit.exact.checks import flag, is_number, members, non_negative, plain, set_fields, whole
 from tacit.exact.rounding import exact_parameter
 
 
@@ -42,7 +42,7 @@ def test_scalars_of_numpy_become_pythons_own(given: Any, kind: type) -> None:
         value: object
 
     holder = Holder()
-    settle(holder, value=given)
+    set_fields(holder, value=given)
     assert type(holder.value) is kind
 
 

@@ -170,7 +170,7 @@ def test_nearly_equal_points_of_a_smooth_kernel_are_interpolated(ledger):
     path = PathStore(ledger).make("smooth", release=release_of(kernel), mean=mean_of(kernel))
     values = path.ask(np.linspace(0.4, 0.6, 60)).values
     assert np.abs(np.diff(values, 2)).max() <= 3
-    assert path._keeper._path.rank < 25
+    assert path._sampler._path.rank < 25
 
 
 def test_the_function_is_frozen_when_the_path_is_made(ledger):

@@ -187,7 +187,7 @@ def test_infinity_stays_infinite_and_fits_nothing_but_itself(currency: Currency)
     assert not exceeds(one, endless)
     assert rest(one, endless) == endless
     assert rest(endless, one) == currency.zero()
-    assert "inf" in currency.told(endless)
+    assert "inf" in currency.summary(endless)
 
 
 def test_an_infinite_divergence_comes_back_as_it_is() -> None:
@@ -226,7 +226,7 @@ def test_divergences_are_read_by_their_names() -> None:
     assert ORDERS.bound(dict(sorted(amounts.items()))) == Renyi(
         orders=ORDERS.orders, epsilons=(1.0, 2.0, 3.0)
     )
-    assert ORDERS.told(dict(sorted(amounts.items()))) == ORDERS.told(amounts)
+    assert ORDERS.summary(dict(sorted(amounts.items()))) == ORDERS.summary(amounts)
 
 
 def test_divergences_of_other_bounds_are_their_own_at_these_orders() -> None:

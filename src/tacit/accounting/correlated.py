@@ -19,7 +19,7 @@ from itertools import pairwise
 from tacit.accounting.events import GaussianEvent
 from tacit.errors import InvalidParameter, NoLaw, UnknownName
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import check_fields, positive, refuse_if, settle, text
+from tacit.exact.checks import check_fields, positive, refuse_if, set_fields, text
 from tacit.exact.rounding import Exact, down, exact_parameter
 from tacit.guarantees.arguments import how_many, listed
 
@@ -56,7 +56,7 @@ class CorrelatedNoise:
                 parameter="bands", value=self.bands, must="be given for banded_square_root, and only for it"
             )
         if banded:
-            settle(self, bands=how_many("bands", self.bands))
+            set_fields(self, bands=how_many("bands", self.bands))
         if (self.strategy == "toeplitz") != (self.coefficients is not None):
             raise InvalidParameter(
                 parameter="coefficients",
@@ -64,7 +64,7 @@ class CorrelatedNoise:
                 must="be given for toeplitz, and only for it",
             )
         if self.coefficients is not None:
-            settle(self, coefficients=_diagonals(self.coefficients, self.steps))
+            set_fields(self, coefficients=_diagonals(self.coefficients, self.steps))
         if self.strategy == "normalised_square_root" and self.times > 1:
             raise NoLaw(
                 operation="several participations under the normalised square root",

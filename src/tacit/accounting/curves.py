@@ -21,7 +21,7 @@ from tacit.errors import EmptyComposition, InvalidParameter, NotCertified
 from tacit.exact.arrays import Floats
 from tacit.exact.balls import ball, precision, upper
 from tacit.exact.canonical import formerly
-from tacit.exact.checks import positive, probability, refuse_if, settle, whole
+from tacit.exact.checks import positive, probability, refuse_if, set_fields, whole
 from tacit.exact.rounding import down, up
 from tacit.guarantees import Profile
 from tacit.guarantees.arguments import how_many, instance, listed
@@ -198,7 +198,7 @@ class LossDistribution:
         lowest = whole("lowest", self.lowest, least=-MOST)
         refuse_if(lowest > MOST, "lowest", "a large number", f"be at most {MOST} steps")
         given = tuple(probability("probabilities", p) for p in listed("probabilities", self.probabilities))
-        settle(
+        set_fields(
             self,
             step=positive("step", self.step),
             lowest=lowest,
@@ -302,7 +302,7 @@ def _points(found: LossDistribution, width: float) -> list[Fraction]:
     """Upper ends of delta = Pr[infinite] + E (1 - e^{epsilon - loss})+ at the multiples of `width` from 0 on."""
     masses, own = [ball(Fraction(p)) for p in found.probabilities], ball(Fraction(found.step))
     missing = 1 - sum(map(Fraction, found.probabilities), Fraction(0))
-    endless = ball(max(missing, Fraction(found.infinite)))
+    infinite_mass = ball(max(missing, Fraction(found.infinite)))
     if sum((p * (-(found.lowest + i) * own).exp() for i, p in enumerate(masses)), ball(0)) > ball(1 + WHOLE):
         raise InvalidParameter(
             parameter="probabilities", value="a sum above 1", must="leave the sum of p e^{-loss} at most 1",
@@ -312,23 +312,23 @@ def _points(found: LossDistribution, width: float) -> list[Fraction]:
     count = max(1, math.ceil(Fraction(found.step) * top / Fraction(width)))
     refuse_if(count > MOST, "step", width, "be no so small part of the other's range")
     if found.step == width:
-        return _at_its_own_points(found, masses, endless, count)
+        return _at_its_own_points(found, masses, infinite_mass, count)
     wide = ball(Fraction(width))
     ends = []
     for k in range(count + 1):
         parts = (p * (1 - (k * wide - (found.lowest + i) * own).exp()) for i, p in enumerate(masses))
-        ends.append(Fraction(up(sum((part for part in parts if not part <= 0), endless))))
+        ends.append(Fraction(up(sum((part for part in parts if not part <= 0), infinite_mass))))
     return ends
 
 
 def _at_its_own_points(
-    found: LossDistribution, masses: Sequence[arb], endless: arb, count: int
+    found: LossDistribution, masses: Sequence[arb], infinite_mass: arb, count: int
 ) -> list[Fraction]:
     """The same in one pass from above: at a grid point the sums of p and of p e^{-loss} over what lies higher."""
     fall, above, discounted = (-ball(Fraction(found.step))).exp(), ball(0), ball(0)
     ends = [ball(0)] * (count + 1)
     for k in range(count, -1, -1):
-        ends[k] = endless + above - discounted
+        ends[k] = infinite_mass + above - discounted
         here = masses[k - found.lowest] if 0 <= k - found.lowest < len(masses) else ball(0)
         above, discounted = above + here, (discounted + here) * fall
     return [Fraction(max(0.0, up(end))) for end in ends]
@@ -346,18 +346,18 @@ def _from_points(width: float, ends: Sequence[Fraction]) -> LossDistribution:
         right = (following - value) / (after - t)
         rises[i] = t * (right - left)
         left = right
-    last, t, endless = corners[-1]
+    last, t, infinite_mass = corners[-1]
     rises[last] = -t * left
-    return _rounded(width, count, rises, endless)
+    return _rounded(width, count, rises, infinite_mass)
 
 
-def _rounded(width: float, count: int, rises: dict[int, arb], endless: arb) -> LossDistribution:
+def _rounded(width: float, count: int, rises: dict[int, arb], infinite_mass: arb) -> LossDistribution:
     """Masses above the largest rounded up, those below it down, and the largest what is left: mass only moves up."""
     mode = max(rises, key=lambda i: float(rises[i].mid()))
     floats = [0.0] * (2 * count + 1)
     for i, mass in rises.items():
         floats[i + count] = max(0.0, up(mass) if i > mode else down(mass))
-    infinite = max(0.0, up(endless))
+    infinite = max(0.0, up(infinite_mass))
     others = sum((Fraction(f) for k, f in enumerate(floats) if k != mode + count), Fraction(infinite))
     floats[mode + count] = max(0.0, up(1 - others))
     return LossDistribution(step=width, lowest=-count, probabilities=tuple(floats), infinite=infinite)

@@ -75,8 +75,8 @@ class Filter(ABC):
     def __repr__(self) -> str:
         total = self._total
         left = rest(total, self._limits)
-        spent, of, told = _told_apart(self._currency, (total, self._limits, left), self._limits, left)
-        return f"{type(self).__name__}: spent {spent} of {of}, left {told}"
+        spent, of, remaining = _distinct(self._currency, (total, self._limits, left), self._limits, left)
+        return f"{type(self).__name__}: spent {spent} of {of}, left {remaining}"
 
     def __reduce__(self) -> Any:
         raise NoLaw(
@@ -109,7 +109,7 @@ class Filter(ABC):
         neighbours: str | Neighbours = Neighbours.ADD_OR_REMOVE,
         exact: Mapping[str, Fraction] | None = None,
     ) -> None:
-        """Charge a release, stated by its bound or as an event, or refuse it: spent, asked and left are told.
+        """Charge a release, stated by its bound or as an event, or refuse it and say what is spent, asked and left.
 
         `exact` has a bound's numbers as fractions, where its floats only stand for them: ten releases of one tenth fill
         a budget of 1 exactly.
@@ -125,8 +125,8 @@ class Filter(ABC):
                 self._total = after
                 return
         left = rest(before, self._limits)
-        spent, asked, told = _told_apart(self._currency, (before, cost, left), cost, left)
-        raise BudgetExceeded(spent=spent, asked=asked, left=told, hint=f"at most {told} would fit")
+        spent, asked, remaining = _distinct(self._currency, (before, cost, left), cost, left)
+        raise BudgetExceeded(spent=spent, asked=asked, left=remaining, hint=f"at most {remaining} would fit")
 
     def _asked(
         self, release: Bound | Event, neighbours: str | Neighbours, exact: Mapping[str, Fraction] | None
@@ -200,7 +200,7 @@ class Filter(ABC):
         return not exceeds(total, self._limits)
 
 
-def _told_apart(currency: Currency, amounts: Sequence[Amounts], asked: Amounts, left: Amounts) -> list[str]:
+def _distinct(currency: Currency, amounts: Sequence[Amounts], asked: Amounts, left: Amounts) -> list[str]:
     """Sums in words, with digits enough that they do not contradict each other.
 
     What was asked and did not fit reads larger than what is left; and the first sum, what was spent, with something
@@ -216,7 +216,7 @@ def _told_apart(currency: Currency, amounts: Sequence[Amounts], asked: Amounts, 
         currency.digits_of(n, a, digits) == currency.digits_of(n, b, digits) for n, a, b in pairs
     ):
         digits += 4
-    return [currency.told(a, digits) for a in amounts]
+    return [currency.summary(a, digits) for a in amounts]
 
 
 def _checked(bound: Bound, exact: Mapping[str, Fraction]) -> dict[str, Fraction]:
@@ -342,8 +342,8 @@ class _RhosAndDeltas(Currency):
             epsilon=losses.epsilon(self._for_losses), delta=rounded(delta + Fraction(self._for_losses))
         )
 
-    def told(self, amounts: Amounts, digits: int = 4) -> str:
-        return CONCENTRATED.told(amounts, digits) + f" and delta {shown(amounts['delta'], digits)}"
+    def summary(self, amounts: Amounts, digits: int = 4) -> str:
+        return CONCENTRATED.summary(amounts, digits) + f" and delta {shown(amounts['delta'], digits)}"
 
 
 class AdvancedFilter(Filter):

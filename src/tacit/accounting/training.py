@@ -20,7 +20,7 @@ from tacit.accounting.events import (
     SampledWithoutReplacementEvent,
 )
 from tacit.errors import InvalidParameter, NoLaw, UnknownName
-from tacit.exact.checks import is_number, positive, settle, text
+from tacit.exact.checks import is_number, positive, set_fields, text
 from tacit.exact.rounding import down, up
 from tacit.guarantees.arguments import Numbers, each, how_many
 from tacit.guarantees.units import Neighbours
@@ -44,7 +44,7 @@ class TrainingRun:
     sampling: str = "poisson"
 
     def __post_init__(self) -> None:
-        settle(
+        set_fields(
             self,
             records=how_many("records", self.records),
             batch_size=how_many("batch_size", self.batch_size),

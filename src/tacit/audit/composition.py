@@ -135,8 +135,8 @@ def _product(a: Losses, b: Losses, far: int) -> Losses:
     kept[0] += low
     if len(kept) > LONGEST:
         raise TooLong
-    endless = a.infinite * (sum(b.masses) + b.infinite) + sum(a.masses) * b.infinite
-    infinite = -(-endless >> BITS) + moved
+    infinite_mass = a.infinite * (sum(b.masses) + b.infinite) + sum(a.masses) * b.infinite
+    infinite = -(-infinite_mass >> BITS) + moved
     return Losses(lowest=a.lowest + b.lowest + bottom, masses=kept, infinite=infinite)
 
 
@@ -198,13 +198,13 @@ def curve_of(losses: Losses, step: arb) -> Curve:
         p = exact(Fraction(losses.masses[i], 1 << BITS))
         mass[i] = mass[i + 1] + p
         weighed[i] = weighed[i + 1] + p * (-(losses.lowest + i) * step).exp()
-    endless = exact(Fraction(losses.infinite, 1 << BITS))
+    infinite_mass = exact(Fraction(losses.infinite, 1 << BITS))
 
     def h(x: arb) -> arb:
         near = min(max(float(x.mid()) / wide, -(2.0**40)), 2.0**40)
         first = math.floor(near) + 1 - losses.lowest
         # The sum over any other losses is smaller: next to one of them both sides are tried.
         sums = [mass[i] - x.exp() * weighed[i] for i in {min(max(first + d, 0), n) for d in (-1, 0, 1)}]
-        return endless + max(sums, key=lambda b: float(b.upper()))
+        return infinite_mass + max(sums, key=lambda b: float(b.upper()))
 
     return h

@@ -22,7 +22,7 @@ PICTURES = (".pdf", ".png", ".svg")
 def print_json(data: Mapping[str, Any]) -> None:
     """One object on standard output; numbers at full precision, keys in their given order.
 
-    JSON has no word for what is endless or no number: these are the strings "inf", "-inf" and "nan".
+    JSON has no infinite numbers and no NaN. They are written as the strings "inf", "-inf" and "nan".
     """
     print(json.dumps(_strict(data), indent=2, allow_nan=False))
 

@@ -296,17 +296,17 @@ def _witness(c: Comparison, p: Any, q: Any, level: Level, turned: bool) -> Witne
 def found_factor(comparisons: Iterator[Comparison], delta: Fraction) -> tuple[int, Fraction | None]:
     """How many comparisons there are, and the exact smallest e^epsilon for all of them; None if there is none."""
     most, count = Fraction(1), 0
-    endless = False
+    unbounded = False
     for c in comparisons:
         count += 1
-        if endless:
+        if unbounded:
             continue
         found = [smallest_factor(c.first, c.second, delta), smallest_factor(c.second, c.first, delta)]
         if None in found:
-            endless = True
+            unbounded = True
         else:
             most = max(most, *(f for f in found if f is not None))
-    return count, None if endless else most
+    return count, None if unbounded else most
 
 
 def found_best(best: BestSimulator, level: Level, count: int) -> Found:

@@ -270,7 +270,7 @@ def _get(record: Any, given: Mapping[str, Any]) -> Any:
 
 
 def _fraction(text: str) -> Fraction:
-    """A fraction as it is written here: two whole numbers, and no exponent, which is short and endless."""
+    """A fraction as it is written here: two whole numbers. An exponent is refused: a short one may be a huge number."""
     if not _FRACTION.fullmatch(text) or len(text) > LONGEST:
         raise ValueError("no fraction")
     return Fraction(text)

@@ -129,11 +129,11 @@ def _keys(column: Category, seen: ColumnSeen) -> Iterator[Note]:
         return
     rows = seen.rows
     if seen.outside:
-        named = "; ".join(_stranger(word, n, rows, column) for word, n in seen.strangers)
+        named = "; ".join(_out_of_domain(word, n, rows, column) for word, n in seen.out_of_domain)
         told = f"{share(seen.outside, rows)} of the rows are outside of the declared keys: {named}"
         yield Note(
             about=seen.name, what="outside keys", attention=True, sentence=told,
-            numbers={"rows": seen.outside, "share": seen.outside / rows, "strangers": dict(seen.strangers)},
+            numbers={"rows": seen.outside, "share": seen.outside / rows, "strangers": dict(seen.out_of_domain)},
         )  # fmt: skip
     else:
         yield Note(about=seen.name, what="outside keys", sentence="no row is outside of the declared keys")
@@ -145,7 +145,7 @@ def _keys(column: Category, seen: ColumnSeen) -> Iterator[Note]:
         )  # fmt: skip
 
 
-def _stranger(word: str, count: int, rows: int, column: Category) -> str:
+def _out_of_domain(word: str, count: int, rows: int, column: Category) -> str:
     shown = word if len(word) <= LONGEST else word[:LONGEST] + "..."
     known = [str(v) for v in column.values or ()]
     folded = {v.strip().casefold(): v for v in known}

@@ -40,7 +40,7 @@ from tacit.synthesis.statistic import synthetic_table
 
 # TOML files as people and attackers write them: read with limits, and copied without anybody's password.
 #
-# The parser of the standard library is right, but a file may be endless, be nested beyond the stack, or hold one
+# The parser of the standard library is right, but a file may be of any length, be nested beyond the stack, or hold one
 # dotted name of 200 000 parts, for which it takes time that grows with the square. Strings and comments are told
 # apart from names here, so that a limit on names is one on names only.
 

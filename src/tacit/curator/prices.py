@@ -63,7 +63,7 @@ def _exact(value: object) -> Fraction | None:
     ):
         return None
     if isinstance(value, Decimal):
-        # Looked at before it is converted: 1e-999999999 is a short text and an endless fraction.
+        # Check the text before converting it: 1e-999999999 is short, and its fraction does not fit into memory.
         if not value.is_finite() or (value and abs(value.adjusted()) > MOST_DIGITS):
             return None
     elif isinstance(value, float | np.floating):

@@ -175,7 +175,7 @@ def check_fields(instance: object, **checks: Callable[[str, Any], Any]) -> None:
         object.__setattr__(instance, name, plain(check(name, getattr(instance, name))))
 
 
-def settle(instance: object, **values: object) -> None:
+def set_fields(instance: object, **values: object) -> None:
     """Puts checked values into the fields of a frozen object, NumPy's scalars as Python's own numbers.
 
     What was checked is then what is computed with.

@@ -13,7 +13,7 @@ import numpy as np
 
 from tacit.errors import InvalidParameter, UnknownName
 from tacit.exact.arrays import Floats
-from tacit.exact.checks import is_number, members, settle, text, whole
+from tacit.exact.checks import is_number, members, set_fields, text, whole
 from tacit.functions.density_families import DensityFamily
 
 __all__ = ["FourierBasis", "HermiteBasis", "HistogramBasis", "SeriesBasis", "WaveletBasis"]
@@ -105,7 +105,7 @@ class FourierBasis(SeriesBasis):
 
     def __post_init__(self) -> None:
         self._check()
-        settle(self, order=orders_of("order", self.order, self.dimension, most=MOST_ORDER))
+        set_fields(self, order=orders_of("order", self.order, self.dimension, most=MOST_ORDER))
         self._check_size()
 
     @property
@@ -151,7 +151,9 @@ class HermiteBasis(SeriesBasis):
 
     def __post_init__(self) -> None:
         self._check()
-        settle(self, order=orders_of("order", self.order, self.dimension, least=1, most=MOST_HERMITE_ORDER))
+        set_fields(
+            self, order=orders_of("order", self.order, self.dimension, least=1, most=MOST_HERMITE_ORDER)
+        )
         self._check_size()
 
     @property
@@ -192,7 +194,7 @@ class HistogramBasis(SeriesBasis):
 
     def __post_init__(self) -> None:
         self._check()
-        settle(self, bins=orders_of("bins", self.bins, self.dimension, least=1, most=MOST_BINS))
+        set_fields(self, bins=orders_of("bins", self.bins, self.dimension, least=1, most=MOST_BINS))
         self._check_size()
 
     @property
@@ -250,7 +252,7 @@ class WaveletBasis(SeriesBasis):
 
     def __post_init__(self) -> None:
         self._check()
-        settle(self, levels=whole("levels", self.levels, least=0), wavelet=text("wavelet", self.wavelet))
+        set_fields(self, levels=whole("levels", self.levels, least=0), wavelet=text("wavelet", self.wavelet))
         if self.levels >= self._lattice:
             raise InvalidParameter(
                 parameter="levels",

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import is_number, members, settle
+from tacit.exact.checks import is_number, members, set_fields
 from tacit.functions.boxes import Box
 from tacit.functions.kernels.base import length_parameter
 from tacit.functions.models.features import PublicBox
@@ -147,7 +147,7 @@ class DensityFamily(ABC):
     domain: Box | PublicBox
 
     def _check(self) -> None:
-        settle(self, domain=as_box(self.domain))
+        set_fields(self, domain=as_box(self.domain))
         if self.dimension > MOST_DIMENSIONS:
             raise InvalidParameter(
                 parameter="domain", value=f"{self.dimension} dimensions", must=f"have at most {MOST_DIMENSIONS}",

@@ -14,7 +14,7 @@ from tacit.accounting import events
 from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.balls import Ball, ball, lower
-from tacit.exact.checks import members, positive, settle, whole
+from tacit.exact.checks import members, positive, set_fields, whole
 from tacit.exact.rounding import Exact, exact_parameter, up
 from tacit.exact.threads import one_thread
 from tacit.functions.boxes import Box
@@ -226,7 +226,7 @@ class GaussianProcessRelease(Mechanism):
         self.kernel.check_domain(ends)
         exact_parameter("rkhs_sensitivity", self.rkhs_sensitivity)
         noise = exact_parameter("noise_std", self.noise_std)
-        settle(self, rkhs_sensitivity=self.rkhs_sensitivity, noise_std=self.noise_std)
+        set_fields(self, rkhs_sensitivity=self.rkhs_sensitivity, noise_std=self.noise_std)
         object.__setattr__(
             self, "spacing", default_spacing(noise) if self.spacing is None else grid_spacing(self.spacing)
         )

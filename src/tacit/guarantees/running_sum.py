@@ -33,7 +33,7 @@ Amounts = dict[str, Fraction | None]
 Rounded = Callable[[Any], float]
 
 MOST_DIGITS = 120
-"""Sums are told with no more digits than these."""
+"""Texts show no more digits of a sum than these."""
 SUM_BITS = 4096
 """A running sum whose denominator is longer is rounded up to this many binary places: fractions of ever new
 denominators would make each sum longer than the one before. Sums of floats and of decimals never come near."""
@@ -87,11 +87,11 @@ class Currency(ABC):
         """The bound that a sum is."""
 
     @abstractmethod
-    def told(self, amounts: Amounts, digits: int = 4) -> str:
+    def summary(self, amounts: Amounts, digits: int = 4) -> str:
         """A sum in words, to so many digits."""
 
     def digits_of(self, name: str, value: Fraction | None, digits: int) -> str:
-        """One sum as `told` writes it."""
+        """One sum as `summary` writes it."""
         return shown(value, digits)
 
     def exact(self, amounts: Amounts) -> dict[str, Fraction]:
@@ -129,7 +129,7 @@ class _Epsilons(Currency):
     def bound(self, amounts: Amounts, rounded: Rounded = up) -> Pure:
         return Pure(epsilon=_float(amounts["epsilon"], rounded))
 
-    def told(self, amounts: Amounts, digits: int = 4) -> str:
+    def summary(self, amounts: Amounts, digits: int = 4) -> str:
         return f"epsilon {shown(amounts['epsilon'], digits)}"
 
 
@@ -157,7 +157,7 @@ class _EpsilonsAndDeltas(Currency):
             raise NoLaw(operation="the sum of the charges", reason="their deltas add up to 1 or more")
         return Approximate(epsilon=epsilon, delta=delta)
 
-    def told(self, amounts: Amounts, digits: int = 4) -> str:
+    def summary(self, amounts: Amounts, digits: int = 4) -> str:
         return f"epsilon {shown(amounts['epsilon'], digits)} and delta {shown(amounts['delta'], digits)}"
 
 
@@ -179,7 +179,7 @@ class _Rhos(Currency):
     def bound(self, amounts: Amounts, rounded: Rounded = up) -> Concentrated:
         return Concentrated(rho=_float(amounts["rho"], rounded))
 
-    def told(self, amounts: Amounts, digits: int = 4) -> str:
+    def summary(self, amounts: Amounts, digits: int = 4) -> str:
         return f"rho {shown(amounts['rho'], digits)}"
 
 
@@ -208,7 +208,7 @@ class _SquaredMus(Currency):
         square = amounts["mu squared"]
         return {} if square is None else {"mu": rational_root(square)}
 
-    def told(self, amounts: Amounts, digits: int = 4) -> str:
+    def summary(self, amounts: Amounts, digits: int = 4) -> str:
         return f"mu {self.digits_of('mu squared', amounts['mu squared'], digits)}"
 
     def digits_of(self, name: str, value: Fraction | None, digits: int) -> str:
@@ -247,7 +247,7 @@ class Divergences(Currency):
         """None: its numbers are a list, which is kept in floats."""
         return {}
 
-    def told(self, amounts: Amounts, digits: int = 4) -> str:
+    def summary(self, amounts: Amounts, digits: int = 4) -> str:
         sums = zip(self.names, self.orders, strict=True)
         return ", ".join(f"divergence {shown(amounts[n], digits)} at order {_order(a)}" for n, a in sums)
 
@@ -282,16 +282,16 @@ def summed(currency: Currency, parts: Iterable[tuple[Amounts, int]]) -> Amounts:
     Numerators are added up by denominator first: charges of a plan's few prices are many, fractions slow.
     """
     held: dict[str, dict[int, int]] = {name: {} for name in currency.names}
-    endless: set[str] = set()
+    unbounded: set[str] = set()
     for amounts, times in parts:
         for name, value in amounts.items():
             if value is None:
-                endless.add(name)
+                unbounded.add(name)
                 continue
             below = held[name]
             below[value.denominator] = below.get(value.denominator, 0) + value.numerator * times
     return {
-        name: None if name in endless else sum((Fraction(n, d) for d, n in below.items()), Fraction(0))
+        name: None if name in unbounded else sum((Fraction(n, d) for d, n in below.items()), Fraction(0))
         for name, below in held.items()
     }
 

@@ -19,7 +19,7 @@ from enum import StrEnum
 from typing import Any
 
 from tacit.errors import InvalidParameter, UnitMismatch, UnknownName
-from tacit.exact.checks import check_fields, settle, text
+from tacit.exact.checks import check_fields, set_fields, text
 from tacit.guarantees.arguments import how_many, instance
 
 
@@ -100,11 +100,11 @@ class People(Unit):
                 must="not begin with __tacit",
                 hint="such names are used inside: rename the column",
             )
-        settle(self, column=str(self.column), at_most=how_many("at_most", self.at_most))
+        set_fields(self, column=str(self.column), at_most=how_many("at_most", self.at_most))
         if self.groups is not None:
-            settle(self, groups=how_many("groups", self.groups))
+            set_fields(self, groups=how_many("groups", self.groups))
         if self.each is not None:
-            settle(self, each=_each(self.column, self.each))
+            set_fields(self, each=_each(self.column, self.each))
 
     @property
     def noun(self) -> str:
@@ -171,9 +171,9 @@ class Coupled(Unit):
     def __post_init__(self) -> None:
         Unit.__post_init__(self)
         for name in ("priv", "alt"):
-            settle(self, **{name: text(name, getattr(self, name), empty=False)})
+            set_fields(self, **{name: text(name, getattr(self, name), empty=False)})
         if self.family is not None:
-            settle(self, family=how_many("family", self.family))
+            set_fields(self, family=how_many("family", self.family))
 
     @property
     def noun(self) -> str:

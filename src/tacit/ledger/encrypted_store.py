@@ -124,4 +124,4 @@ class EncryptedStore:
         )
 
     def __repr__(self) -> str:
-        return f"Vault({self._store.name!r})"
+        return f"EncryptedStore({self._store.name!r})"

@@ -35,7 +35,7 @@ from tacit.ledger.store import ANSWERS, ENTRIES, HEADER, INDEX, Store, change, f
 # It is part of the chain: each entry states the sum (`total`) and the digest of the rest (`state`), so that whoever
 # opens a ledger checks its end and needs not read what came before. Sums are exact rationals.
 
-ENDLESS = "inf"
+UNLIMITED = "inf"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +83,7 @@ def _fractions(exact: Mapping[str, str]) -> dict[str, Fraction]:
 
 def written_amounts(amounts: Amounts) -> dict[str, str]:
     """A sum as plain data."""
-    return {k: ENDLESS if v is None else str(v) for k, v in amounts.items()}
+    return {k: UNLIMITED if v is None else str(v) for k, v in amounts.items()}
 
 
 def read_amounts(said: Mapping[str, str], budget: Guarantee) -> Amounts:
@@ -91,7 +91,7 @@ def read_amounts(said: Mapping[str, str], budget: Guarantee) -> Amounts:
     names = totals.zero(budget)
     if set(names) != set(said):
         raise ValueError("other numbers than the budget's")
-    return {k: None if said[k] == ENDLESS else Fraction(said[k]) for k in names}
+    return {k: None if said[k] == UNLIMITED else Fraction(said[k]) for k in names}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.arrays import Floats
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import check_fields, flag, members, refuse_if, settle
+from tacit.exact.checks import check_fields, flag, members, refuse_if, set_fields
 from tacit.exact.enclosures import Enclosure, Matrix, Reals
 from tacit.exact.integers import real_array
 from tacit.exact.rounding import Exact, exact_parameter
@@ -66,13 +66,13 @@ class Mahalanobis(Sensitivity):
         object.__setattr__(self, "covariance", sigma)
         factor, inflation = _factor(sigma)
         raised = upper(lambda: ball(exact) * ball(inflation).sqrt())
-        settle(self, factor=factor, factor_value=exact_sensitivity(raised))
+        set_fields(self, factor=factor, factor_value=exact_sensitivity(raised))
 
     def _with(self, **values: object) -> Mahalanobis:
         """A norm of the same kind whose factor is known: it cannot be given from outside."""
         made = object.__new__(Mahalanobis)
         known = ("value", "covariance", "factor", "factor_value")
-        settle(made, **{name: values[name] if name in values else getattr(self, name) for name in known})
+        set_fields(made, **{name: values[name] if name in values else getattr(self, name) for name in known})
         return made
 
     @classmethod

@@ -13,7 +13,7 @@ from tacit.accounting import events
 from tacit.accounting.events import Event
 from tacit.exact.arrays import AnyArray
 from tacit.exact.balls import Ball, ball, upper
-from tacit.exact.checks import refuse_if, require, settle, whole
+from tacit.exact.checks import refuse_if, require, set_fields, whole
 from tacit.exact.rounding import Exact, down, exact_parameter, up
 from tacit.exact.search import least
 from tacit.guarantees import Approximate
@@ -58,7 +58,7 @@ class BoundedLaplace(DiscreteDistribution):
 
     def __post_init__(self) -> None:
         scale = exact_parameter("noise_scale", self.noise_scale)
-        settle(self, noise_scale=self.noise_scale, largest=whole("largest", self.largest, least=0))
+        set_fields(self, noise_scale=self.noise_scale, largest=whole("largest", self.largest, least=0))
         require(
             WIDEST * (2 * self.largest + 1) >= scale, parameter="largest", value=self.largest,
             must=f"be at least about a {2 * WIDEST}th of the noise scale",
@@ -151,7 +151,7 @@ class TruncatedDiscreteLaplace(AdditiveMechanism, CellNoise):
     def __post_init__(self) -> None:
         steps = need("truncated discrete Laplace", self.sensitivity, (L1,), _HINT).steps(_ONE)
         epsilon_parameter(self.epsilon)
-        settle(
+        set_fields(
             self, epsilon=self.epsilon, largest_noise=whole("largest_noise", self.largest_noise),
             moved_cells=whole("moved_cells", self.moved_cells),
         )  # fmt: skip

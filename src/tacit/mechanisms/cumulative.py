@@ -18,7 +18,7 @@ from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import check_fields, flag, refuse_if, settle, whole
+from tacit.exact.checks import check_fields, flag, refuse_if, set_fields, whole
 from tacit.exact.integers import add_exact, integer_array
 from tacit.exact.rounding import Exact, exact_parameter, exact_value, up
 from tacit.guarantees import GaussianDP, Pure
@@ -210,8 +210,8 @@ class CumulativeTree(Cumulative):
     total_is_public: bool = False
 
     def __post_init__(self) -> None:
-        settle(self, bins=checked_bins(self.bins))
-        settle(self, total_is_public=flag("total_is_public", self.total_is_public))
+        set_fields(self, bins=checked_bins(self.bins))
+        set_fields(self, total_is_public=flag("total_is_public", self.total_is_public))
         check_fields(self, l1=exact_value, epsilon=epsilon_value)
 
     @classmethod
@@ -424,11 +424,11 @@ class CumulativeGaussian(Cumulative):
     total_is_public: bool = False
 
     def __post_init__(self) -> None:
-        settle(self, bins=checked_bins(self.bins))
-        settle(self, total_is_public=flag("total_is_public", self.total_is_public))
+        set_fields(self, bins=checked_bins(self.bins))
+        set_fields(self, total_is_public=flag("total_is_public", self.total_is_public))
         check_fields(self, l2_squared=exact_value)
-        settle(self, noise_std=float_noise_std(self.noise_std))
-        settle(self, bits=whole("bits", self.bits, least=LEAST_BITS))
+        set_fields(self, noise_std=float_noise_std(self.noise_std))
+        set_fields(self, bits=whole("bits", self.bits, least=LEAST_BITS))
         refuse_if(self.bits > MOST_BITS, "bits", self.bits, f"be at most {MOST_BITS}")
 
     @classmethod

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from tacit.accounting.correlated import CorrelatedNoise
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
-from tacit.exact.checks import settle, whole
+from tacit.exact.checks import set_fields, whole
 
 __all__ = ["GridFactor"]
 
@@ -42,7 +42,7 @@ class GridFactor:
     separation: int = 1
 
     def __post_init__(self) -> None:
-        settle(
+        set_fields(
             self, steps=whole("steps", self.steps), participations=whole("participations", self.participations),
             separation=whole("separation", self.separation),
         )  # fmt: skip

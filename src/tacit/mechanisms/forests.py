@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter, UnknownName
-from tacit.exact.checks import settle, whole
+from tacit.exact.checks import set_fields, whole
 from tacit.exact.rounding import Exact, up
 from tacit.guarantees import Pure
 from tacit.mechanisms.base import epsilon_parameter, shown
@@ -151,7 +151,7 @@ class ForestSelection:
             raise InvalidParameter(
                 parameter="edges", value=edges, must=f"be at most {columns - 1}: a forest has no circle"
             )
-        settle(self, epsilon=self.epsilon, columns=columns, edges=edges)
+        set_fields(self, epsilon=self.epsilon, columns=columns, edges=edges)
 
     @property
     def choice(self) -> PermuteAndFlip:

@@ -18,7 +18,7 @@ from tacit.accounting.events.mechanisms import WIDEST, largest_moves
 from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.balls import Ball, ball, precision, upper
-from tacit.exact.checks import refuse_if, settle, whole
+from tacit.exact.checks import refuse_if, set_fields, whole
 from tacit.exact.integers import integer_array
 from tacit.exact.rounding import Exact, down, exact_parameter, up
 from tacit.exact.search import bisected
@@ -122,8 +122,8 @@ class Gaussian(AdditiveMechanism):
 
     def __post_init__(self) -> None:
         need("Gaussian", self.sensitivity, (L2,), HINT)
-        settle(self, noise_std=float_noise_std(self.noise_std))
-        settle(self, dimension=dimension_parameter(self.dimension))
+        set_fields(self, noise_std=float_noise_std(self.noise_std))
+        set_fields(self, dimension=dimension_parameter(self.dimension))
         object.__setattr__(self, "spacing", grid_spacing(self.spacing))
         self.sensitivity.squared_steps(self.step)
 
@@ -355,7 +355,7 @@ class RoundedGaussian(ShapedMechanism, CellNoise):
 
     def __post_init__(self) -> None:
         need("Gaussian", self.sensitivity, (L2, Mahalanobis), HINT)
-        settle(self, noise_std=float_noise_std(self.noise_std))
+        set_fields(self, noise_std=float_noise_std(self.noise_std))
         object.__setattr__(self, "spacing", grid_spacing(self.spacing))
         object.__setattr__(self, "dimension", euclidean_dimension(self.sensitivity, self.dimension))
 

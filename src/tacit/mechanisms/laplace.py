@@ -16,7 +16,7 @@ from tacit.accounting import events
 from tacit.accounting.events import Event
 from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import check_fields, refuse_if, settle, whole
+from tacit.exact.checks import check_fields, refuse_if, set_fields, whole
 from tacit.exact.integers import add_exact
 from tacit.exact.rounding import Exact, exact_parameter, exact_value, up
 from tacit.guarantees import Pure
@@ -459,7 +459,7 @@ class Staircase(AdditiveMechanism, CellNoise):
 
     def __post_init__(self) -> None:
         check_fields(self, epsilon=epsilon_value)
-        settle(self, gamma=self.gamma)
+        set_fields(self, gamma=self.gamma)
         need(
             "staircase",
             self.sensitivity,

@@ -23,7 +23,7 @@ from tacit.accounting.events import SimpleEvent
 from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import check_fields, flag, refuse_if, settle, whole
+from tacit.exact.checks import check_fields, flag, refuse_if, set_fields, whole
 from tacit.exact.integers import integer_array
 from tacit.exact.rounding import Exact, up
 from tacit.exact.search import bisected
@@ -317,11 +317,11 @@ def settle_categories(mechanism: LocalMechanism, *, most: int | None = None) -> 
         refuse_if(
             k not in (2, len(names)), "categories", k, f"be left out, or the number of labels ({len(names)})"
         )
-        settle(mechanism, labels=names)
+        set_fields(mechanism, labels=names)
         k = len(names)
     if most is not None and k > most:
         raise InvalidParameter(parameter="categories", value=k, must=f"be at most {most}")
-    settle(mechanism, categories=k)
+    set_fields(mechanism, categories=k)
 
 
 class LocalMechanism(Mechanism):

@@ -21,7 +21,7 @@ import numpy as np
 from tacit.accounting.events import ComposedEvent, Event, GaussianEvent, ObjectivePerturbationEvent
 from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.arrays import Floats
-from tacit.exact.checks import positive, refuse_if, settle, whole
+from tacit.exact.checks import positive, refuse_if, set_fields, whole
 from tacit.exact.rounding import Exact, down, up
 from tacit.guarantees import GaussianDP, Profile, gaussian_budget
 from tacit.mechanisms.base import Mechanism, Released, epsilon_parameter, on_grid, shown
@@ -68,9 +68,9 @@ class PerturbedMinimiser(Mechanism):
     tolerance: float
 
     def _check(self, *positives: str) -> None:
-        settle(self, dimension=whole("dimension", self.dimension), rows=whole("rows", self.rows))
+        set_fields(self, dimension=whole("dimension", self.dimension), rows=whole("rows", self.rows))
         for name in ("gradient", "second", "ridge", "tolerance", *positives):
-            settle(self, **{name: positive(name, getattr(self, name))})
+            set_fields(self, **{name: positive(name, getattr(self, name))})
         known_loss(self.loss)
         if not 2.0**-40 <= self.tolerance <= max(1.0, self.gradient):
             raise InvalidParameter(

@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import flag, members, positive, settle, text, whole
+from tacit.exact.checks import flag, members, positive, set_fields, text, whole
 from tacit.exact.integers import add_exact
 from tacit.exact.rounding import Exact, exact_parameter
 from tacit.guarantees import Guarantee, Neighbours, People, Unit, rows
@@ -188,7 +188,7 @@ class StatisticByTest(_ByTest):
                 raise InvalidParameter(
                     parameter=name, value=type(getattr(self, name)).__name__, must="be a function of the rows"
                 )
-        settle(self, numbers=whole("numbers", self.numbers, least=1), proof=text("proof", self.proof))
+        set_fields(self, numbers=whole("numbers", self.numbers, least=1), proof=text("proof", self.proof))
         if not isinstance(self.checked, CheckedDistance | None):
             raise InvalidParameter(
                 parameter="checked", value=type(self.checked).__name__, must="come from check_distance(...)"
@@ -341,7 +341,7 @@ class LeastSquares:
     counted: bool = True
 
     def __post_init__(self) -> None:
-        settle(
+        set_fields(
             self, columns=whole("columns", self.columns, least=1), rows=whole("rows", self.rows, least=1),
             grid=whole("grid", self.grid, least=1), floor=exact_parameter("floor", self.floor),
             unit_rows=whole("unit_rows", self.unit_rows, least=1), neighbours=Neighbours.parse(self.neighbours),

@@ -21,7 +21,7 @@ from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.arrays import AnyArray, Booleans
 from tacit.exact.balls import Ball, ball, lower, precision, upper
-from tacit.exact.checks import check_fields, flag, settle, whole
+from tacit.exact.checks import check_fields, flag, set_fields, whole
 from tacit.exact.integers import add_exact, integer_array, narrowed
 from tacit.exact.rounding import Exact, down, exact_parameter, up
 from tacit.exact.search import bisected
@@ -372,7 +372,7 @@ class OptimalSelection(PartitionSelection):
     def __post_init__(self) -> None:
         check_fields(self, epsilon=epsilon_value)
         selection_delta(self.delta)
-        settle(self, delta=self.delta)
+        set_fields(self, delta=self.delta)
         check_fields(self, keys=shape_parameter, group=shape_parameter, replaced=flag)
         _ = self.distribution
 
@@ -489,7 +489,7 @@ class GaussianSelection(PartitionSelection):
     epsilon: Exact | None = None
 
     def __post_init__(self) -> None:
-        settle(self, noise_std=float_noise_std(self.noise_std))
+        set_fields(self, noise_std=float_noise_std(self.noise_std))
         if self.epsilon is not None:
             check_fields(self, epsilon=epsilon_value)
         check_fields(

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.exact.arrays import AnyArray
-from tacit.exact.checks import check_fields, refuse_if, settle, whole
+from tacit.exact.checks import check_fields, refuse_if, set_fields, whole
 from tacit.exact.integers import add_exact, integer_array
 from tacit.exact.rounding import Exact
 from tacit.exact.search import bisected
@@ -84,7 +84,7 @@ class _ByTest(Mechanism):
         need("propose-test-release", self.proposed, (L1,), "propose how far the statistic may move: L1(...)")
         check_fields(self, test_epsilon=epsilon_value, release_epsilon=epsilon_value)
         delta_parameter(self.delta)
-        settle(self, delta=self.delta)
+        set_fields(self, delta=self.delta)
         object.__setattr__(self, "spacing", grid_spacing(self.spacing))
         self.proposed.steps(self.step)
 

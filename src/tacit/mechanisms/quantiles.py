@@ -17,7 +17,7 @@ from tacit.accounting.events import Event
 from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.balls import Ball, ball, upper
-from tacit.exact.checks import check_fields, refuse_if, settle, whole
+from tacit.exact.checks import check_fields, refuse_if, set_fields, whole
 from tacit.exact.integers import integer_array, real_array
 from tacit.exact.rounding import Exact, exact_parameter, exact_value, up
 from tacit.guarantees import Pure
@@ -168,14 +168,14 @@ class QuantileSelection(Mechanism):
     confidence: Exact = 0.95
 
     def __post_init__(self) -> None:
-        settle(self, bins=checked_bins(self.bins))
+        set_fields(self, bins=checked_bins(self.bins))
         check_fields(self, epsilon=epsilon_value, rank_sensitivity=exact_value)
         confidence_level(self.confidence)
-        settle(self, confidence=self.confidence)
+        set_fields(self, confidence=self.confidence)
         share = exact_parameter("share", self.share, positive=False)
         if not 0 < share < 1:
             raise InvalidParameter(parameter="share", value=self.share, must="lie strictly between 0 and 1")
-        settle(self, share=self.share)
+        set_fields(self, share=self.share)
 
     @classmethod
     def for_target(

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter, TooManyCells
 from tacit.exact.arrays import Floats
-from tacit.exact.checks import flag, refuse_if, settle, whole
+from tacit.exact.checks import flag, refuse_if, set_fields, whole
 from tacit.exact.integers import integer_array
 from tacit.exact.rounding import Exact
 from tacit.guarantees import Bound, Neighbours
@@ -70,7 +70,7 @@ class RangeTree:
     mechanisms: tuple[Laplace | RoundedGaussian | None, ...]
 
     def __post_init__(self) -> None:
-        settle(
+        set_fields(
             self,
             cells=whole("cells", self.cells, least=1),
             branching=whole("branching", self.branching, least=2),

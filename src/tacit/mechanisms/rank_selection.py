@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.balls import Ball, ball
-from tacit.exact.checks import flag, settle, whole
+from tacit.exact.checks import flag, set_fields, whole
 from tacit.exact.integers import integer_array
 from tacit.exact.rounding import Exact, exact_parameter, up
 from tacit.guarantees import Pure
@@ -108,11 +108,11 @@ class RankSelection(Mechanism):
     grouped: bool = False
 
     def __post_init__(self) -> None:
-        settle(self, bins=checked_bins(self.bins))
+        set_fields(self, bins=checked_bins(self.bins))
         epsilon_parameter(self.epsilon)
-        settle(self, epsilon=self.epsilon)
-        settle(self, rows=whole("rows", self.rows, least=1))
-        settle(self, replaced=flag("replaced", self.replaced), grouped=flag("grouped", self.grouped))
+        set_fields(self, epsilon=self.epsilon)
+        set_fields(self, rows=whole("rows", self.rows, least=1))
+        set_fields(self, replaced=flag("replaced", self.replaced), grouped=flag("grouped", self.grouped))
         given = self.shares
         if isinstance(given, str) or not isinstance(given, Sequence):
             raise InvalidParameter(

@@ -16,7 +16,7 @@ from tacit.accounting import events
 from tacit.accounting.events import Event
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
 from tacit.exact.balls import Ball, ball, precision, upper
-from tacit.exact.checks import check_fields, members, plain, refuse_if, settle, whole
+from tacit.exact.checks import check_fields, members, plain, refuse_if, set_fields, whole
 from tacit.exact.rounding import Exact, exact_parameter, exact_value, up
 from tacit.exact.search import bisected
 from tacit.guarantees import Pure
@@ -353,7 +353,7 @@ class Selection(Mechanism):
     method: Literal["permute-and-flip", "exponential"] = "permute-and-flip"
 
     def __post_init__(self) -> None:
-        settle(self, epsilon=self.epsilon)
+        set_fields(self, epsilon=self.epsilon)
         names = members("candidates", self.candidates)
         if not names:
             raise EmptyComposition(what="the list of candidates", hint="name at least one")

@@ -14,7 +14,7 @@ from functools import partial
 from typing import TypeVar
 
 from tacit.errors import InvalidParameter
-from tacit.exact.checks import check_fields, flag, plain, refuse_if, settle, whole
+from tacit.exact.checks import check_fields, flag, plain, refuse_if, set_fields, whole
 from tacit.exact.rounding import Exact, exact_parameter
 from tacit.noise import grid_spacing
 
@@ -205,7 +205,7 @@ class CountSensitivity(Sensitivity):
                 must="be an integer",
                 hint="a count moves by integers",
             )
-        settle(self, value=whole("sensitivity", self.value, least=1))
+        set_fields(self, value=whole("sensitivity", self.value, least=1))
 
     @property
     def exact(self) -> Fraction:
@@ -234,7 +234,7 @@ class Score(Sensitivity):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "value", exact_sensitivity(self.value))
-        settle(self, monotone=flag("monotone", self.monotone))
+        set_fields(self, monotone=flag("monotone", self.monotone))
 
     @property
     def exact(self) -> Fraction:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
 from tacit.exact.balls import ball, lower, precision, upper
-from tacit.exact.checks import check_fields, refuse_if, settle, whole
+from tacit.exact.checks import check_fields, refuse_if, set_fields, whole
 from tacit.exact.enclosures import Reals
 from tacit.exact.integers import add_exact, integer_array
 from tacit.exact.rounding import Exact, exact_parameter, exact_value, up
@@ -67,7 +67,7 @@ class SmoothBound(Sensitivity):
             )  # fmt: skip
         object.__setattr__(self, "value", exact)
         refuse_if(exact_parameter("beta", self.beta, positive=False) < 0, "beta", self.beta, "be at least 0")
-        settle(self, beta=self.beta)
+        set_fields(self, beta=self.beta)
 
     @property
     def exact(self) -> Fraction:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, TooManyCells
 from tacit.exact.arrays import AnyArray, Floats
-from tacit.exact.checks import settle, whole
+from tacit.exact.checks import set_fields, whole
 from tacit.exact.integers import unmasked
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
@@ -163,7 +163,7 @@ class Impossible:
                 must="be given by keys or by a test and its count",
             )
         if self.count is not None or self.test is not None:
-            settle(self, count=whole("count", self.count, least=0))
+            set_fields(self, count=whole("count", self.count, least=0))
         if self.test is not None and not callable(self.test):
             raise InvalidParameter(
                 parameter="test", value=type(self.test).__name__, must="be a function of keys"

@@ -23,7 +23,7 @@ import numpy as np
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.balls import ball, precision, upper
-from tacit.exact.checks import non_negative, probability, settle, whole
+from tacit.exact.checks import non_negative, probability, set_fields, whole
 from tacit.exact.rounding import Exact, exact_parameter
 from tacit.guarantees import Approximate
 from tacit.mechanisms.base import epsilon_parameter
@@ -101,7 +101,7 @@ class SquaredExponential:
                 must=f"be pairs of different states below {len(rows)}",
             )
         exact_parameter("noise_scale", self.noise_scale)
-        settle(self, noise_scale=self.noise_scale)
+        set_fields(self, noise_scale=self.noise_scale)
         object.__setattr__(self, "distances", rows)
         object.__setattr__(self, "neighbours", pairs)
 

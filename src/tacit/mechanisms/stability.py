@@ -21,7 +21,7 @@ from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.arrays import AnyArray
 from tacit.exact.balls import Ball, upper
-from tacit.exact.checks import check_fields, refuse_if, settle, whole
+from tacit.exact.checks import check_fields, refuse_if, set_fields, whole
 from tacit.exact.integers import add_exact, integer_array, narrowed
 from tacit.exact.rounding import Exact, exact_parameter, up
 from tacit.exact.search import bisected
@@ -102,7 +102,7 @@ class StableHistogram(Mechanism):
             )
         if not isinstance(self.unit, KeysOfAUnit):
             raise InvalidParameter(parameter="unit", value=self.unit, must="be KeysOfAUnit(...)")
-        settle(self, threshold=whole("threshold", self.threshold, least=self.unit.each))
+        set_fields(self, threshold=whole("threshold", self.threshold, least=self.unit.each))
         if isinstance(self.noise, Gaussian) == (self.epsilon is None):
             raise InvalidParameter(
                 parameter="epsilon", value=self.epsilon, must="be given for Gaussian noise, and only for it",

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tacit.errors import EmptyComposition, InvalidParameter, TooManyCells
 from tacit.exact.arrays import Floats, Integers
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import flag, members, settle, whole
+from tacit.exact.checks import flag, members, set_fields, whole
 from tacit.exact.integers import unmasked
 from tacit.exact.rounding import Exact, up
 from tacit.guarantees import Bound, GaussianDP, Neighbours
@@ -264,8 +264,8 @@ class Workload:
     def __post_init__(self) -> None:
         object.__setattr__(self, "matrix", integer_matrix(self.matrix))
         object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
-        settle(self, rows=whole("rows", self.rows, least=1))
-        settle(self, absent=flag("absent", self.absent))
+        set_fields(self, rows=whole("rows", self.rows, least=1))
+        set_fields(self, absent=flag("absent", self.absent))
 
     @property
     def cells(self) -> int:

@@ -16,7 +16,7 @@ from tacit.accounting import events
 from tacit.accounting.events import SimpleEvent
 from tacit.errors import InvalidParameter
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import check_fields, settle, whole
+from tacit.exact.checks import check_fields, set_fields, whole
 from tacit.exact.integers import integer_array
 from tacit.exact.rounding import Exact, exact_parameter
 from tacit.mechanisms.base import Released, epsilon_parameter, epsilon_value, shown
@@ -118,7 +118,7 @@ class SubsetSelection(LocalMechanism):
 
     def __post_init__(self, share: Exact) -> None:
         exact, declared = epsilon_parameter(self.epsilon), share_parameter(share)
-        settle(self, epsilon=self.epsilon)
+        set_fields(self, epsilon=self.epsilon)
         settle_categories(self, most=MOST_CATEGORIES)
         chosen = best_subset(exact, self.categories, declared) if self.subset is None else self.subset
         d = whole("subset", chosen)
@@ -127,7 +127,7 @@ class SubsetSelection(LocalMechanism):
                 parameter="subset", value=d, must=f"be below the number of categories ({self.categories})",
                 hint="all categories together would tell nothing",
             )  # fmt: skip
-        settle(self, subset=d)
+        set_fields(self, subset=d)
 
     @classmethod
     def for_target(

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray, Floats
-from tacit.exact.checks import check_fields, flag, members, refuse_if, settle, whole
+from tacit.exact.checks import check_fields, flag, members, refuse_if, set_fields, whole
 from tacit.exact.integers import integer_array
 from tacit.exact.rounding import Exact, exact_parameter, exact_value
 from tacit.guarantees import Bound
@@ -161,10 +161,10 @@ class ShapedTables(WholeTables):
     fixed: bool = False
 
     def __post_init__(self) -> None:
-        settle(self, sizes=_sizes(self.sizes), times=whole("times", self.times))
+        set_fields(self, sizes=_sizes(self.sizes), times=whole("times", self.times))
         check_fields(self, noise_scale=exact_value)
         for name in ("replaced", "complete", "fixed"):
-            settle(self, **{name: flag(name, getattr(self, name))})
+            set_fields(self, **{name: flag(name, getattr(self, name))})
         if self.fixed and not (self.complete and self.replaced):
             raise InvalidParameter(
                 parameter="fixed", value=True, must="come with complete and replaced",

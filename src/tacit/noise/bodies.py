@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.arrays import Floats
-from tacit.exact.checks import check_fields, flag, members, refuse_if, settle, whole
+from tacit.exact.checks import check_fields, flag, members, refuse_if, set_fields, whole
 from tacit.exact.enclosures import Enclosure, Matrix, Reals, root, total
 from tacit.exact.rounding import Exact, exact_parameter, exact_value
 from tacit.noise.grid import ContinuousDistribution, Draws, Needs, coordinate_of, unknown
@@ -57,7 +57,7 @@ class GaussianVector(ContinuousDistribution):
 
     def __post_init__(self) -> None:
         d = whole("coordinates", self.coordinates, least=1)
-        settle(self, coordinates=d)
+        set_fields(self, coordinates=d)
         check_fields(self, noise_std=exact_value)
         matrix = None if self.factor is None else Matrix("factor", self.factor)
         if matrix is not None and matrix.shape[0] != d:
@@ -133,7 +133,7 @@ class FormulaBody(Body):
     def __post_init__(self) -> None:
         check_fields(self, coordinates=partial(whole, least=1), is_symmetric=flag)
         if self.declared_mean is not None:
-            settle(self, declared_mean=_row("declared_mean", self.declared_mean, self.coordinates))
+            set_fields(self, declared_mean=_row("declared_mean", self.declared_mean, self.coordinates))
         if self.declared_covariance is not None:
             rows = [
                 _row("declared_covariance", row, self.coordinates)
@@ -145,7 +145,7 @@ class FormulaBody(Body):
                     parameter="declared_covariance", value=f"{len(rows)} rows",
                     must="be a symmetric matrix with a row for each coordinate and a diagonal above 0",
                 )  # fmt: skip
-            settle(self, declared_covariance=tuple(rows))
+            set_fields(self, declared_covariance=tuple(rows))
 
     @property
     def dimension(self) -> int:

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.arrays import Floats
 from tacit.exact.balls import ball, lower, upper
-from tacit.exact.checks import settle, whole
+from tacit.exact.checks import set_fields, whole
 from tacit.exact.enclosures import Enclosure, Reals, root, running
 from tacit.exact.integers import real_array
 from tacit.noise.bodies import Body
@@ -131,7 +131,7 @@ class CaratheodoryBody(Body):
     frequencies: int
 
     def __post_init__(self) -> None:
-        settle(self, frequencies=frequencies_parameter(self.frequencies))
+        set_fields(self, frequencies=frequencies_parameter(self.frequencies))
 
     @property
     def dimension(self) -> int:

@@ -254,7 +254,7 @@ class Inverter:
         self._boundaries = np.concatenate([boundaries, np.zeros(padding, dtype=np.uint64)])
 
 
-def _endless() -> NotCertified:
+def _no_decision() -> NotCertified:
     return NotCertified(what="a random draw", reason=f"the law has mass beyond 2^{SUPPORT_BITS}")
 
 

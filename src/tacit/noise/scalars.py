@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.balls import Ball, ball
-from tacit.exact.checks import check_fields, settle, whole
+from tacit.exact.checks import check_fields, set_fields, whole
 from tacit.exact.enclosures import Reals, total
 from tacit.exact.rounding import Exact, exact_parameter, exact_value
 from tacit.noise.grid import (
@@ -231,7 +231,7 @@ class SampledBody:
         check_fields(self, coordinates=partial(whole, least=1))
         for name in ("absolute_error", "marginal_density_bound", "reach"):
             exact_parameter(name, getattr(self, name))
-            settle(self, **{name: getattr(self, name)})
+            set_fields(self, **{name: getattr(self, name)})
         if not 0 <= exact_parameter("failure_probability", self.failure_probability, positive=False) <= 1:
             raise InvalidParameter(
                 parameter="failure_probability", value=self.failure_probability, must="lie between 0 and 1"

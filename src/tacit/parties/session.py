@@ -16,7 +16,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from tacit.errors import BadMessage, InvalidParameter
-from tacit.exact.checks import refuse_if, settle, whole
+from tacit.exact.checks import refuse_if, set_fields, whole
 from tacit.exact.rounding import up
 from tacit.parties.masks import commitment
 
@@ -65,7 +65,7 @@ class Sizes:
             )  # fmt: skip
         k = whole("appearances", self.appearances, least=0) or n
         refuse_if(k > n, "appearances", k, f"be at most holders ({n})")
-        settle(self, holders=n, fewest=s, colluding=c, threshold=t, appearances=k, honest=s - c)
+        set_fields(self, holders=n, fewest=s, colluding=c, threshold=t, appearances=k, honest=s - c)
 
     @property
     def share(self) -> Fraction:

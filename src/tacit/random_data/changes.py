@@ -30,7 +30,7 @@ from tacit.exact.checks import (
     plain,
     positive,
     refuse_if,
-    settle,
+    set_fields,
     whole,
 )
 from tacit.exact.rounding import Exact, exact_parameter, up
@@ -140,11 +140,11 @@ class _Changes(RandomMechanism):
     spacing: Exact
 
     def _check_pairs(self) -> None:
-        settle(self, rows=rows_parameter(self.rows))
-        settle(self, all_pairs=flag("all_pairs", self.all_pairs))
+        set_fields(self, rows=rows_parameter(self.rows))
+        set_fields(self, all_pairs=flag("all_pairs", self.all_pairs))
         rank = whole("rank", self.rank, least=1)
         refuse_if(rank > self.pairs, "rank", rank, f"be at most the number of pairs, {self.pairs}")
-        settle(self, rank=rank)
+        set_fields(self, rank=rank)
         object.__setattr__(self, "spacing", grid_spacing(self.spacing))
 
     @property
@@ -196,10 +196,10 @@ class ChangesBySmoothness(_Changes):
         self._check_pairs()
         epsilon_parameter(self.epsilon)
         exact_parameter("beta", self.beta)
-        settle(self, epsilon=self.epsilon, beta=self.beta)
+        set_fields(self, epsilon=self.epsilon, beta=self.beta)
         if not 0 <= exact_parameter("smooth_gamma", self.smooth_gamma, positive=False) < 1:
             raise InvalidParameter(parameter="smooth_gamma", value=self.smooth_gamma, must="lie in [0, 1)")
-        settle(self, smooth_gamma=self.smooth_gamma)
+        set_fields(self, smooth_gamma=self.smooth_gamma)
         gamma_parameter(self._gamma)
         independent(self.independent)
         check_fields(self, independent=flag)
@@ -266,7 +266,7 @@ class ChangesByQuantile(_Changes):
         check_fields(self, slack=partial(whole, least=1))
         epsilon_parameter(self.choice_epsilon, "choice_epsilon")
         epsilon_parameter(self.release_epsilon, "release_epsilon")
-        settle(self, choice_epsilon=self.choice_epsilon, release_epsilon=self.release_epsilon)
+        set_fields(self, choice_epsilon=self.choice_epsilon, release_epsilon=self.release_epsilon)
         gamma_parameter(self._gamma)
         if self._delta >= 1:
             raise InvalidParameter(
@@ -476,12 +476,12 @@ class SampledSensitivity(RandomMechanism):
     independent: bool = True
 
     def __post_init__(self) -> None:
-        settle(self, rows=rows_parameter(self.rows), draws=whole("draws", self.draws, least=1))
+        set_fields(self, rows=rows_parameter(self.rows), draws=whole("draws", self.draws, least=1))
         rank = whole("rank", self.rank, least=1)
         refuse_if(rank > self.draws, "rank", rank, f"be at most the number of draws, {self.draws}")
-        settle(self, rank=rank)
+        set_fields(self, rank=rank)
         epsilon_parameter(self.epsilon)
-        settle(self, epsilon=self.epsilon)
+        set_fields(self, epsilon=self.epsilon)
         object.__setattr__(self, "spacing", grid_spacing(self.spacing))
         independent(self.independent)
         check_fields(self, independent=flag)

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
-from tacit.exact.checks import positive, settle, whole
+from tacit.exact.checks import positive, set_fields, whole
 from tacit.exact.rounding import Exact, exact_parameter
 from tacit.guarantees import Guarantee
 from tacit.noise.source import Source
@@ -77,9 +77,9 @@ class RandomDensity:
         )
         if low >= high:
             raise InvalidParameter(parameter="low", value=low, must=f"be below high = {high:g}")
-        settle(self, low=low, high=high, bins=whole("bins", self.bins, least=2))
-        settle(self, bandwidth=positive("bandwidth", self.bandwidth), rows=whole("rows", self.rows))
-        settle(self, epsilon=self.epsilon, gamma=self.gamma)
+        set_fields(self, low=low, high=high, bins=whole("bins", self.bins, least=2))
+        set_fields(self, bandwidth=positive("bandwidth", self.bandwidth), rows=whole("rows", self.rows))
+        set_fields(self, epsilon=self.epsilon, gamma=self.gamma)
         if self.width > self.bandwidth:
             raise InvalidParameter(
                 parameter="bins", value=self.bins,

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray
-from tacit.exact.checks import check_fields, flag, members, refuse_if, settle, whole
+from tacit.exact.checks import check_fields, flag, members, refuse_if, set_fields, whole
 from tacit.exact.integers import add_exact, integer_array
 from tacit.exact.rounding import Exact, up
 from tacit.exact.search import bisected
@@ -206,10 +206,10 @@ class RandomHistogram(RandomMechanism):
     independent: bool = True
 
     def __post_init__(self) -> None:
-        settle(self, rows=rows_parameter(self.rows), cells=whole("cells", self.cells, least=2))
+        set_fields(self, rows=rows_parameter(self.rows), cells=whole("cells", self.cells, least=2))
         epsilon_parameter(self.epsilon)
         gamma_parameter(self.gamma)
-        settle(self, epsilon=self.epsilon, gamma=self.gamma)
+        set_fields(self, epsilon=self.epsilon, gamma=self.gamma)
         check_fields(self, small_cells=flag, sharp=flag)
         object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
         independent(self.independent)
@@ -350,10 +350,10 @@ class RandomProportion(RandomMechanism):
     independent: bool = True
 
     def __post_init__(self) -> None:
-        settle(self, rows=rows_parameter(self.rows))
+        set_fields(self, rows=rows_parameter(self.rows))
         epsilon_parameter(self.epsilon)
         gamma_parameter(self.gamma)
-        settle(self, epsilon=self.epsilon, gamma=self.gamma)
+        set_fields(self, epsilon=self.epsilon, gamma=self.gamma)
         object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
         independent(self.independent)
         check_fields(self, independent=flag)
@@ -460,7 +460,7 @@ class ChosenBins(RandomMechanism):
     independent: bool = True
 
     def __post_init__(self) -> None:
-        settle(self, rows=rows_parameter(self.rows))
+        set_fields(self, rows=rows_parameter(self.rows))
         found = tuple(
             sorted({whole("candidates", k, least=2) for k in members("candidates", self.candidates)})
         )
@@ -473,7 +473,7 @@ class ChosenBins(RandomMechanism):
         epsilon_parameter(self.choice_epsilon, "choice_epsilon")
         epsilon_parameter(self.release_epsilon, "release_epsilon")
         gamma_parameter(self.gamma)
-        settle(
+        set_fields(
             self, choice_epsilon=self.choice_epsilon, release_epsilon=self.release_epsilon, gamma=self.gamma
         )
         independent(self.independent)

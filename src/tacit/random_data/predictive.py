@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import check_fields, flag, refuse_if, settle, whole
+from tacit.exact.checks import check_fields, flag, refuse_if, set_fields, whole
 from tacit.exact.integers import add_exact, integer_array
 from tacit.exact.rounding import Exact, up
 from tacit.guarantees import Pure
@@ -71,10 +71,10 @@ class PredictiveHistogram(RandomMechanism):
     independent: bool = True
 
     def __post_init__(self) -> None:
-        settle(self, rows=rows_parameter(self.rows), cells=whole("cells", self.cells, least=2))
+        set_fields(self, rows=rows_parameter(self.rows), cells=whole("cells", self.cells, least=2))
         check_fields(self, least=partial(whole, least=1))
         epsilon_parameter(self.epsilon)
-        settle(self, epsilon=self.epsilon)
+        set_fields(self, epsilon=self.epsilon)
         if self._gamma >= 1:
             raise InvalidParameter(
                 parameter="least", value=self.least, must="be below (rows + 1)/(2 cells)",

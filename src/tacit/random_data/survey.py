@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
-from tacit.exact.checks import check_fields, probability, refuse_if, settle, whole
+from tacit.exact.checks import check_fields, probability, refuse_if, set_fields, whole
 from tacit.exact.integers import add_exact, integer_array
 from tacit.exact.rounding import Exact, Interval, exact_parameter
 from tacit.guarantees import Neighbours
@@ -203,7 +203,9 @@ class Overlap:
     least_overlap: int
 
     def __post_init__(self) -> None:
-        settle(self, rows=rows_parameter(self.rows), attacker_rows=whole("attacker_rows", self.attacker_rows))
+        set_fields(
+            self, rows=rows_parameter(self.rows), attacker_rows=whole("attacker_rows", self.attacker_rows)
+        )
         check_fields(self, least_overlap=partial(whole, least=0))
         if self.least_overlap >= min(self.rows, self.attacker_rows):
             raise InvalidParameter(
@@ -276,7 +278,7 @@ class OverlapCount:
     def __post_init__(self) -> None:
         epsilon_parameter(self.epsilon)
         gamma_parameter(self.gamma)
-        settle(self, epsilon=self.epsilon, gamma=self.gamma)
+        set_fields(self, epsilon=self.epsilon, gamma=self.gamma)
 
     def is_exact(self, count: int) -> bool:
         """Is this count published as it is? A secret, unless it is asked of a made-up count."""
@@ -335,7 +337,7 @@ class OverlapHistogram:
         check_fields(self, cells=partial(whole, least=2))
         epsilon_parameter(self.epsilon)
         gamma_parameter(self.gamma)
-        settle(self, epsilon=self.epsilon, gamma=self.gamma)
+        set_fields(self, epsilon=self.epsilon, gamma=self.gamma)
 
     @property
     def empty_exact(self) -> bool:

@@ -15,7 +15,7 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 from tacit.errors import EmptyComposition, InvalidParameter, MissingBounds, TooManyCells, WrongType
-from tacit.exact.checks import members, settle, text, whole
+from tacit.exact.checks import members, set_fields, text, whole
 from tacit.sources.columns import Category, Flag, Integer, Measured, Number
 from tacit.sources.expressions import Expression
 from tacit.sources.schema import Schema
@@ -195,7 +195,7 @@ class Binned:
 
     def __post_init__(self) -> None:
         count = isinstance(self.edges, Integral | bool)
-        settle(
+        set_fields(
             self,
             column=text("column", self.column, empty=False),
             edges=whole("edges", self.edges) if count else members("edges", self.edges),

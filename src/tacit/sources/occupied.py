@@ -113,17 +113,17 @@ def _in_engine(axis: Axis, reader: Reader) -> bool:
     return not listed or (axis.size or 0) <= MOST_BRANCHES
 
 
-def key_limbs(axes: Sequence[Axis], reader: Reader) -> list[tuple[Axis, ...]]:
+def key_packs(axes: Sequence[Axis], reader: Reader) -> list[tuple[Axis, ...]]:
     """Neighbouring axes whose joint key the engine computes; a long list of words stands alone."""
-    limbs: list[tuple[Axis, ...]] = []
+    packs: list[tuple[Axis, ...]] = []
     for axis in axes:
-        joined = (*limbs[-1], axis) if limbs else (axis,)
+        joined = (*packs[-1], axis) if packs else (axis,)
         fits = math.prod(a.size or 1 for a in joined) < 1 << LIMB_BITS
-        if limbs and fits and all(_in_engine(a, reader) for a in joined):
-            limbs[-1] = joined
+        if packs and fits and all(_in_engine(a, reader) for a in joined):
+            packs[-1] = joined
         else:
-            limbs.append((axis,))
-    return limbs
+            packs.append((axis,))
+    return packs
 
 
 def _code(axis: Axis, reader: Reader) -> Any:
@@ -137,12 +137,12 @@ def _code(axis: Axis, reader: Reader) -> Any:
     return ibis.cases(*branches, else_=ibis.null("int64")).cast("int64")
 
 
-def limb_key(limb: tuple[Axis, ...], reader: Reader) -> Any:
-    """The joint key of a limb's axes, or the values of a long list as they are."""
-    if not _in_engine(limb[0], reader):
-        return reader.key(limb[0])
-    key = _code(limb[0], reader)
-    for axis in limb[1:]:
+def pack_key(pack: tuple[Axis, ...], reader: Reader) -> Any:
+    """The joint key of a pack's axes, or the values of a long list as they are."""
+    if not _in_engine(pack[0], reader):
+        return reader.key(pack[0])
+    key = _code(pack[0], reader)
+    for axis in pack[1:]:
         key = key * (axis.size or 1) + _code(axis, reader)
     return key
 
@@ -153,19 +153,19 @@ class Occupied:
     def __init__(
         self,
         axes: Sequence[Axis],
-        limbs: Sequence[tuple[Axis, ...]],
+        packs: Sequence[tuple[Axis, ...]],
         columns: Mapping[Aggregate, str],
         reader: Reader,
         lists: Lists,
     ) -> None:
         self.lists = lists
         self.domain = domain_of(axes)
-        self.limbs = list(limbs)
+        self.packs = list(packs)
         self.columns = dict(columns)
         self.reader = reader
         self.waiting: list[Any] = []
         self.rows = 0
-        self.enough = max((limb[0].size or 0 for limb in limbs if not _in_engine(limb[0], reader)), default=0)
+        self.enough = max((pack[0].size or 0 for pack in packs if not _in_engine(pack[0], reader)), default=0)
         self.keys: list[AnyArray] = []
         self.values: dict[Aggregate, list[AnyArray]] = {a: [] for a in columns}
 
@@ -186,12 +186,12 @@ class Occupied:
         self.waiting, self.rows = [], 0
         valid = np.ones(table.num_rows, dtype=bool)
         codes: list[tuple[AnyArray, int]] = []
-        for i, limb in enumerate(self.limbs):
-            column, size = table.column(f"k{i}"), math.prod(a.size or 1 for a in limb)
-            if _in_engine(limb[0], self.reader):
+        for i, pack in enumerate(self.packs):
+            column, size = table.column(f"k{i}"), math.prod(a.size or 1 for a in pack)
+            if _in_engine(pack[0], self.reader):
                 here, good = _numbers(column, size)
             else:
-                here, good = positions(limb[0], column, coded=False, lists=self.lists)
+                here, good = positions(pack[0], column, coded=False, lists=self.lists)
             valid &= good
             codes.append((here, size))
         self.keys.append(combine_codes([(c[valid], size) for c, size in codes], self.domain))

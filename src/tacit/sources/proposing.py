@@ -35,7 +35,7 @@ from tacit.sources.tables import Table, open_table, people_of
 # Nothing on the road of a release calls this. The mark that somebody looked is written before (`tacit.ledger.looks`);
 # what is found here goes to the caller and nowhere else. Each column is one pass of the engine.
 
-STRANGERS = 8
+MOST_OUT_OF_DOMAIN = 8
 LARGEST = 1e300
 MANY = 2_000
 """Longer lists of keys are not written into a query."""
@@ -49,7 +49,8 @@ ORDINARY = 5
 class ColumnSeen:
     """One declared column: how many rows are missing, outside, or out of reach of the declaration.
 
-    `missing` are rows without a value as it is read. `strangers` are the commonest words outside of the declared keys.
+    `missing` are rows without a value as it is read. `out_of_domain` are the commonest values
+    outside of the declared keys.
     """
 
     name: str
@@ -61,7 +62,7 @@ class ColumnSeen:
     mean: float | None = None
     clamped_mean: float | None = None
     unused: int = 0
-    strangers: tuple[tuple[str, int], ...] = ()
+    out_of_domain: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,13 +146,17 @@ def _keys(table: Table, name: str, column: Category) -> ColumnSeen:
     }
     found = {key: int(value or 0) for key, value in _one(table, counts.aggregate(**wanted)).items()}
     outside = found["rows"] - found["missing"] - found["inside"]
-    strangers: tuple[tuple[str, int], ...] = ()
+    out_of_domain: tuple[tuple[str, int], ...] = ()
     if outside:
-        top = counts.filter(counts.k.notnull() & ~listed).order_by(ibis.desc("n"), "k").limit(STRANGERS)
-        strangers = tuple((str(c["k"]), c["n"]) for c in _all(table, top))
+        top = (
+            counts.filter(counts.k.notnull() & ~listed)
+            .order_by(ibis.desc("n"), "k")
+            .limit(MOST_OUT_OF_DOMAIN)
+        )
+        out_of_domain = tuple((str(c["k"]), c["n"]) for c in _all(table, top))
     return ColumnSeen(
         name=name, rows=found["rows"], missing=found["missing"], outside=outside,
-        unused=len(column.values) - found["used"], strangers=strangers,
+        unused=len(column.values) - found["used"], out_of_domain=out_of_domain,
     )  # fmt: skip
 
 
@@ -168,10 +173,10 @@ def _many_keys(table: Table, name: str, values: Sequence[Any], counts: Any) -> C
             used, inside = used + 1, inside + n
         else:
             others.append((-n, str(key)))
-    strangers = tuple((word, -n) for n, word in heapq.nsmallest(STRANGERS, others))
+    out_of_domain = tuple((word, -n) for n, word in heapq.nsmallest(MOST_OUT_OF_DOMAIN, others))
     return ColumnSeen(
         name=name, rows=rows, missing=missing, outside=rows - missing - inside, unused=len(known) - used,
-        strangers=strangers,
+        out_of_domain=out_of_domain,
     )  # fmt: skip
 
 

@@ -33,9 +33,9 @@ from tacit.sources.occupied import (
     Occupied,
     domain_of,
     integers,
-    key_limbs,
+    key_packs,
     labels_at,
-    limb_key,
+    pack_key,
     positions,
     texts,
     words_of,
@@ -261,9 +261,9 @@ def _occupied(
 ) -> list[Cells]:
     """Requests for the occupied cells of the same axes: one group-by, keys as numbers."""
     reader, axes = reader_of(table, relation), requests[0].axes
-    limbs = key_limbs(axes, reader)
-    keys = {f"k{i}": limb_key(limb, reader) for i, limb in enumerate(limbs)}
-    gathered = Occupied(axes, limbs, columns, reader, table.lists)
+    packs = key_packs(axes, reader)
+    keys = {f"k{i}": pack_key(pack, reader) for i, pack in enumerate(packs)}
+    gathered = Occupied(axes, packs, columns, reader, table.lists)
     start = table.dialect.batches(relation.group_by(**keys).aggregate(**measures))
 
     def gather() -> list[Cells]:

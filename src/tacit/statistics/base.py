@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, UnitMismatch
 from tacit.exact.arrays import AnyArray, Floats
-from tacit.exact.checks import flag, members, settle, text
+from tacit.exact.checks import flag, members, set_fields, text
 from tacit.guarantees import Coupled, GroupOf, Neighbours, People, Rows, Unit
 from tacit.mechanisms import RoundedGaussian
 from tacit.mechanisms.spreads import CellNoise, PartNoise, laplace_factor, normal_factor
@@ -485,12 +485,12 @@ class Statistic(ABC):
         """Columns are text, groups are columns, filters are trees, flags are flags; one with checks of its own asks."""
         for name in ("by", "columns"):
             if hasattr(self, name):
-                settle(self, **{name: by_columns(members(name, getattr(self, name)))})
+                set_fields(self, **{name: by_columns(members(name, getattr(self, name)))})
         for name in ("column", "numerator", "denominator"):
             if hasattr(self, name):
-                settle(self, **{name: text(name, getattr(self, name), empty=False)})
+                set_fields(self, **{name: text(name, getattr(self, name), empty=False)})
         if hasattr(self, "root"):
-            settle(self, root=flag("root", self.root))
+            set_fields(self, root=flag("root", self.root))
         for where in (getattr(self, name) for name in self.filters):
             if where is not None and not isinstance(where, Expression):
                 raise InvalidParameter(parameter="where", value=type(where).__name__, must="be a filter")

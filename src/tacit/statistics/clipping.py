@@ -16,7 +16,7 @@ import numpy as np
 
 from tacit.errors import InvalidParameter, NoLaw, UnitMismatch, UnknownName, WrongType
 from tacit.exact.arrays import AnyArray, Floats
-from tacit.exact.checks import positive, settle, text
+from tacit.exact.checks import positive, set_fields, text
 from tacit.guarantees import Rows, Unit
 from tacit.sources.axes import CountAbove
 from tacit.sources.columns import Date
@@ -80,13 +80,13 @@ class UnclippedMean(Statistic):
 
     def __post_init__(self) -> None:
         self._check_words()
-        settle(self, column=text("column", self.column, empty=False))
+        set_fields(self, column=text("column", self.column, empty=False))
         told = self.beyond
         if not isinstance(told, tuple | list) or len(told) != 2:
             raise InvalidParameter(
                 parameter="beyond", value=type(told).__name__, must="be a word and a number"
             )
-        settle(self, beyond=beyond_of({told[0]: told[1]} if isinstance(told[0], str) else {"": told[1]}))
+        set_fields(self, beyond=beyond_of({told[0]: told[1]} if isinstance(told[0], str) else {"": told[1]}))
 
     def on(self, schema: Schema, unit: Unit) -> Question:
         return self._question(schema, unit, drawn=False)

@@ -12,7 +12,7 @@ import numpy as np
 
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
 from tacit.exact.arrays import AnyArray, Floats
-from tacit.exact.checks import members, settle, whole
+from tacit.exact.checks import members, set_fields, whole
 from tacit.guarantees import Unit
 from tacit.mechanisms.fitted_tables import MOST_FITTED
 from tacit.sources.axes import Axis, Binned, CountPeople, CountRows, Magnitudes, axis_of, bins
@@ -81,7 +81,7 @@ class Count(Statistic):
         if not isinstance(self.of, str) or self.of not in ("rows", "people"):
             raise UnknownName(what="thing to count", name=str(self.of), known=("rows", "people"))
         named = list(map(column_of, self.by))
-        settle(self, over=members("over", self.over))
+        set_fields(self, over=members("over", self.over))
         for column in self.over:
             if column not in named:
                 raise UnknownName(what="column of the count", name=str(column), known=named)
@@ -159,7 +159,7 @@ class Margins(Statistic):
         self._check_words()
         if not self.columns:
             raise EmptyComposition(what="the list of columns", hint="name at least one")
-        settle(self, order=whole("order", self.order))
+        set_fields(self, order=whole("order", self.order))
         if not 1 <= self.order <= len(self.columns):
             raise InvalidParameter(
                 parameter="order", value=self.order, must=f"lie between 1 and {len(self.columns)}",

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
 from tacit.exact.arrays import AnyArray, Floats, Integers
-from tacit.exact.checks import members, settle
+from tacit.exact.checks import members, set_fields
 from tacit.guarantees import People, Unit
 from tacit.sources.axes import Axis, Binned, CountRows, Listed, OpenAxis, axes_of
 from tacit.sources.expressions import Expression
@@ -352,7 +352,7 @@ class Hierarchy(Statistic):
                 parameter="parents", value=len(self.columns), must="come with one column, that of the leaves",
                 hint="with several columns each one refines the one before it, and needs no map",
             )  # fmt: skip
-        settle(self, parents=members("parents", self.parents))
+        set_fields(self, parents=members("parents", self.parents))
         for pair in self.parents:
             if not isinstance(pair, tuple | list) or len(pair) != 2 or not all(map(_is_key, pair)):
                 raise InvalidParameter(

@@ -20,7 +20,7 @@ import numpy as np
 
 from tacit.errors import InvalidParameter, WrongType
 from tacit.exact.arrays import AnyArray, Floats
-from tacit.exact.checks import members, settle, text, whole
+from tacit.exact.checks import members, set_fields, text, whole
 from tacit.guarantees import Unit
 from tacit.mechanisms.spreads import PartNoise, normal_factor
 from tacit.sources.axes import Bins, CountRows, OpenAxis, Steps, cell_count
@@ -65,17 +65,17 @@ class Inequality(Statistic):
     def __post_init__(self) -> None:
         self._check_words()
         if isinstance(self.bins, tuple | list):
-            settle(self, bins=members("bins", self.bins))
+            set_fields(self, bins=members("bins", self.bins))
         else:
-            settle(self, bins=whole("bins", self.bins, least=2))
+            set_fields(self, bins=whole("bins", self.bins, least=2))
         if (self.bins if isinstance(self.bins, int) else len(self.bins) - 1) > MOST_BINS:
             raise InvalidParameter(parameter="bins", value="too many", must=f"be at most {MOST_BINS}")
         for name in ("lorenz", "top"):
             shares = tuple(float(s) if _share(s) else math.nan for s in members(name, getattr(self, name)))
             if any(math.isnan(s) for s in shares):
                 raise InvalidParameter(parameter=name, value="a share", must="lie strictly between 0 and 1")
-            settle(self, **{name: shares})
-        settle(self, column=text("column", self.column, empty=False))
+            set_fields(self, **{name: shares})
+        set_fields(self, column=text("column", self.column, empty=False))
 
     def on(self, schema: Schema, unit: Unit) -> Question:
         independent_rows(unit)

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray
 from tacit.exact.canonical import canonical, sha256
-from tacit.exact.checks import settle, whole
+from tacit.exact.checks import set_fields, whole
 from tacit.guarantees import Guarantee, Neighbours, Unit
 from tacit.statistics.base import Question, stacked
 from tacit.statistics.counts import Count, Margins
@@ -44,7 +44,7 @@ class PublicTotals:
 
     def __post_init__(self) -> None:
         if self.total is not None:
-            settle(self, total=whole("total", self.total, least=0))
+            set_fields(self, total=whole("total", self.total, least=0))
         for name in ("tables", "nodes"):
             if not isinstance(getattr(self, name), Mapping):
                 kind = type(getattr(self, name)).__name__

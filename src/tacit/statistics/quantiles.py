@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from tacit.errors import EmptyComposition, InvalidParameter, TooManyCells, UnknownName
 from tacit.exact.arrays import AnyArray, Floats
-from tacit.exact.checks import members, settle, whole
+from tacit.exact.checks import members, set_fields, whole
 from tacit.guarantees import People, Unit
 from tacit.sources.axes import Axis, Binned, CountRows, Cut, axis_of, bins, cell_count
 from tacit.sources.expressions import Expression
@@ -68,7 +68,7 @@ class Quantiles(Statistic):
 
     def __post_init__(self) -> None:
         self._check_words()
-        settle(self, at=members("at", self.at))
+        set_fields(self, at=members("at", self.at))
         if not self.at:
             raise EmptyComposition(what="the list of shares", hint="for example at=[0.25, 0.5, 0.75]")
         for share in self.at:
@@ -76,10 +76,10 @@ class Quantiles(Statistic):
                 raise InvalidParameter(
                     parameter="at", value=share, must="lie strictly between 0 and 1", hint="0.5 is the median"
                 )
-        settle(self, at=tuple(float(s) if isinstance(s, float) else s for s in self.at))
+        set_fields(self, at=tuple(float(s) if isinstance(s, float) else s for s in self.at))
         if list(self.at) != sorted(set(self.at)):
             raise InvalidParameter(parameter="at", value=self.at, must="increase")
-        settle(self, resolution=whole("resolution", self.resolution, least=2))
+        set_fields(self, resolution=whole("resolution", self.resolution, least=2))
 
     def on(self, schema: Schema, unit: Unit) -> Question:
         column = schema.measured(self.column)
@@ -254,13 +254,13 @@ class Ranges(Statistic):
 
     def __post_init__(self) -> None:
         self._check_words()
-        settle(self, edges=Binned(column=self.column, edges=self.edges).edges)
+        set_fields(self, edges=Binned(column=self.column, edges=self.edges).edges)
         pairs = [tuple(members("at", pair)) for pair in members("at", self.at)]
         if any(len(pair) != 2 for pair in pairs):
             raise InvalidParameter(parameter="at", value="an entry", must="be a pair (low, high)")
         if len(set(pairs)) != len(pairs):
             raise InvalidParameter(parameter="at", value=len(pairs), must="be different ranges")
-        settle(self, at=tuple(pairs))
+        set_fields(self, at=tuple(pairs))
 
     def on(self, schema: Schema, unit: Unit) -> Question:
         if self.by:

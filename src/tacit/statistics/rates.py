@@ -16,7 +16,7 @@ import numpy as np
 
 from tacit.errors import InvalidParameter, UnknownName, WrongType
 from tacit.exact.arrays import AnyArray
-from tacit.exact.checks import positive, settle, text
+from tacit.exact.checks import positive, set_fields, text
 from tacit.guarantees import Unit
 from tacit.sources.axes import Axis, Factor, OpenAxis, Products, axis_of, cell_count
 from tacit.sources.columns import Date, Measured
@@ -111,8 +111,8 @@ class Rate(Statistic):
     def __post_init__(self) -> None:
         self._check_words()
         for name in ("events", "time"):
-            settle(self, **{name: text(name, getattr(self, name), empty=False)})
-        settle(self, per=float(positive("per", self.per)), standard=checked_standard(self.standard))
+            set_fields(self, **{name: text(name, getattr(self, name), empty=False)})
+        set_fields(self, per=float(positive("per", self.per)), standard=checked_standard(self.standard))
         if self.events == self.time:
             raise InvalidParameter(parameter="time", value=self.time, must="be another column")
         if self.against is not None:
@@ -122,7 +122,7 @@ class Rate(Statistic):
                     value=type(self.against).__name__,
                     must="be a column and one of its keys",
                 )
-            settle(self, against=(text("against", self.against[0]), str(self.against[1])))
+            set_fields(self, against=(text("against", self.against[0]), str(self.against[1])))
 
     def on(self, schema: Schema, unit: Unit) -> Question:
         return self._question(schema, unit, drawn=False)

@@ -25,7 +25,7 @@ import numpy as np
 
 from tacit.errors import EmptyComposition, InvalidParameter, MissingBounds, WrongType
 from tacit.exact.arrays import AnyArray, Floats
-from tacit.exact.checks import is_number, settle, text
+from tacit.exact.checks import is_number, set_fields, text
 from tacit.guarantees import Unit
 from tacit.mechanisms.spreads import PartNoise, normal_quantile
 from tacit.sources.axes import Listed
@@ -103,7 +103,7 @@ class RegressionTable(Statistic):
 
     def __post_init__(self) -> None:
         self._check_words()
-        settle(self, outcome=text("outcome", self.outcome, empty=False))
+        set_fields(self, outcome=text("outcome", self.outcome, empty=False))
         if not self.columns:
             raise EmptyComposition(
                 what="the list of columns", hint='regression("income", on=["age", "region"])'
@@ -124,7 +124,7 @@ class RegressionTable(Statistic):
                 parameter="outcome_weight", value=weight, must="be between 1/16 and 16",
                 hint="1 is right for most tables; smaller values help where the outcome is nearly determined",
             )  # fmt: skip
-        settle(self, leverage_limit=None if limit is None else float(limit), outcome_weight=float(weight))
+        set_fields(self, leverage_limit=None if limit is None else float(limit), outcome_weight=float(weight))
 
     # --- what is asked of the table -----------------------------------------------------------------------
     def terms(self, schema: Schema) -> tuple[Term, ...]:

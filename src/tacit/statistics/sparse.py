@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tacit.errors import EmptyComposition, InvalidParameter, TacitError, UnknownName
 from tacit.exact.arrays import AnyArray
-from tacit.exact.checks import members, settle
+from tacit.exact.checks import members, set_fields
 from tacit.exact.rounding import Exact
 from tacit.guarantees import GroupOf, Unit
 from tacit.mechanisms import L1, L2, Gaussian, Impossible, KeysOfAUnit, SparseHistogram
@@ -137,7 +137,7 @@ class SparseCount(Statistic):
             raise EmptyComposition(what="the list of columns", hint="name at least one")
         if not isinstance(self.of, str) or self.of not in ("rows", "people"):
             raise UnknownName(what="thing to count", name=str(self.of), known=("rows", "people"))
-        settle(self, impossible=members("impossible", self.impossible))
+        set_fields(self, impossible=members("impossible", self.impossible))
         if len(self.impossible) > MOST_PATTERNS:
             raise InvalidParameter(
                 parameter="impossible", value=len(self.impossible), must=f"be at most {MOST_PATTERNS} patterns",

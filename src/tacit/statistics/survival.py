@@ -17,7 +17,7 @@ import numpy as np
 
 from tacit.errors import EmptyComposition, InvalidParameter, WrongType
 from tacit.exact.arrays import AnyArray, Floats
-from tacit.exact.checks import is_number, members, plain, settle, text, whole
+from tacit.exact.checks import is_number, members, plain, set_fields, text, whole
 from tacit.guarantees import Unit
 from tacit.mechanisms.spreads import PartNoise
 from tacit.sources.axes import Axis, Bins, CountRows, OpenAxis, axis_of
@@ -77,7 +77,7 @@ class SurvivalCurves(Statistic):
     def __post_init__(self) -> None:
         self._check_words()
         for name in ("time", "event"):
-            settle(self, **{name: text(name, getattr(self, name), empty=False)})
+            set_fields(self, **{name: text(name, getattr(self, name), empty=False)})
         if self.time == self.event:
             raise InvalidParameter(
                 parameter="event", value=self.event, must="be another column than the time"
@@ -88,11 +88,11 @@ class SurvivalCurves(Statistic):
                     parameter="by", value=column_of(by), must="be another column than time and event"
                 )
         counted = isinstance(self.bins, Integral | bool)
-        settle(self, bins=whole("bins", self.bins, least=None) if counted else _edges(self.bins))
+        set_fields(self, bins=whole("bins", self.bins, least=None) if counted else _edges(self.bins))
         if self.horizon is not None:
-            settle(self, horizon=_finite("horizon", self.horizon))
+            set_fields(self, horizon=_finite("horizon", self.horizon))
         if self.censored is not None:
-            settle(self, censored=plain(self.censored))
+            set_fields(self, censored=plain(self.censored))
             if isinstance(self.censored, bool) or not isinstance(self.censored, str | int):
                 raise InvalidParameter(
                     parameter="censored", value=type(self.censored).__name__, must="be a key of a category"

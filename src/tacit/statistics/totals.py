@@ -21,7 +21,7 @@ import numpy as np
 
 from tacit.errors import EmptyComposition, InvalidParameter, TooManyCells, UnknownName
 from tacit.exact.arrays import AnyArray, Floats
-from tacit.exact.checks import members, settle
+from tacit.exact.checks import members, set_fields
 from tacit.guarantees import Unit
 from tacit.mechanisms import Laplace, RoundedGaussian
 from tacit.mechanisms.spreads import PartNoise, normal_factor
@@ -82,7 +82,7 @@ class TableWithTotals(Statistic):
             )
         if not isinstance(self.totals, str) or self.totals not in (ALL, "none"):
             raise UnknownName(what="totals", name=str(self.totals), known=(ALL, "none"))
-        settle(self, importance=members("importance", self.importance))
+        set_fields(self, importance=members("importance", self.importance))
         for pair in self.importance:
             if not (
                 isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[1], Fraction) and pair[1] > 0

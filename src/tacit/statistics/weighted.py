@@ -21,7 +21,7 @@ import numpy as np
 
 from tacit.errors import InvalidParameter, NoLaw, UnknownName, WrongType
 from tacit.exact.arrays import AnyArray
-from tacit.exact.checks import settle, text
+from tacit.exact.checks import set_fields, text
 from tacit.guarantees import Unit
 from tacit.sources.axes import Axis, Factor, OpenAxis, Products, axis_of, cell_count
 from tacit.sources.columns import Date, Measured
@@ -154,8 +154,8 @@ class WeightedStatistic(Statistic):
     def __post_init__(self) -> None:
         self._check_words()
         for name in ("survey_weight", "psu"):
-            settle(self, **{name: text(name, getattr(self, name))})
-        settle(self, strata=_strata(self.strata), standard=checked_standard(self.standard))
+            set_fields(self, **{name: text(name, getattr(self, name))})
+        set_fields(self, strata=_strata(self.strata), standard=checked_standard(self.standard))
         if self.standard is not None and (self.psu or not self.standardises):
             raise InvalidParameter(
                 parameter="standard",

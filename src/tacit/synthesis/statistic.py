@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tacit.errors import EmptyComposition, InvalidParameter, MissingBounds, TooManyCells, WrongType
-from tacit.exact.checks import members, settle, text, whole
+from tacit.exact.checks import members, set_fields, text, whole
 from tacit.guarantees import Unit
 from tacit.sources.axes import Axis, Binned, Listed, OpenAxis, axis_of
 from tacit.sources.columns import Date, Number
@@ -88,7 +88,7 @@ class SyntheticTable(Statistic):
                 parameter="columns", value=len(self.columns), must=f"be at most {MOST_COLUMNS}",
                 hint="leave out columns, or draw two sets of rows",
             )  # fmt: skip
-        settle(
+        set_fields(
             self,
             rounds=whole("rounds", self.rounds, least=1),
             order=whole("order", self.order, least=2),
@@ -111,9 +111,9 @@ class SyntheticTable(Statistic):
                 parameter="errors", value=share, must="be a share of the price from 0 to 0.89",
                 hint="0.1 measures the error of the rows with a tenth of the price; 0 measures none",
             )  # fmt: skip
-        settle(self, errors=float(share))
+        set_fields(self, errors=float(share))
         if self.weight_column is not None:
-            settle(self, weight_column=text("weight_column", self.weight_column))
+            set_fields(self, weight_column=text("weight_column", self.weight_column))
             if self.weight_column in {c if isinstance(c, str) else c.column for c in self.columns}:
                 raise InvalidParameter(
                     parameter="weight_column",

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from tacit.errors import EmptyComposition, InvalidParameter
-from tacit.exact.checks import check_fields, settle
+from tacit.exact.checks import check_fields, set_fields
 from tacit.guarantees import Concentrated, GaussianDP, Profile, Pure, convert
 from tacit.guarantees.arguments import how_many, listed
 from tacit.guarantees.running_sum import PURE, summed
@@ -116,10 +116,10 @@ class RepeatedEvent(Event):
     depth: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        settle(self, times=how_many("times", self.times))
+        set_fields(self, times=how_many("times", self.times))
         if not isinstance(self.event, Event):
             raise InvalidParameter(parameter="event", value=type(self.event).__name__, must="be an event")
-        settle(self, depth=_below([self.event]))
+        set_fields(self, depth=_below([self.event]))
 
     def parts(self) -> Iterator[tuple[SimpleEvent, int]]:
         """The parts of the event, each `times` as often."""
@@ -142,7 +142,7 @@ class ComposedEvent(Event):
         for event in self.events:
             if not isinstance(event, Event):
                 raise InvalidParameter(parameter="events", value=type(event).__name__, must="be events")
-        settle(self, depth=_below(self.events))
+        set_fields(self, depth=_below(self.events))
 
     def parts(self) -> Iterator[tuple[SimpleEvent, int]]:
         """The parts of all events."""

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from tacit.accounting.events.base import ComposedEvent, Event, RepeatedEvent, SimpleEvent, both_orders
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import check_fields, non_negative, positive, probability, settle
+from tacit.exact.checks import check_fields, non_negative, positive, probability, set_fields
 from tacit.exact.rounding import down, up
 from tacit.guarantees.arguments import how_many, listed
 from tacit.guarantees.units import Neighbours
@@ -122,7 +122,7 @@ class ObjectivePerturbationEvent(SimpleEvent):
     def __post_init__(self) -> None:
         object.__setattr__(self, "noise_multiplier", positive("noise_multiplier", self.noise_multiplier))
         object.__setattr__(self, "curvature", positive("curvature", self.curvature))
-        settle(self, rows=how_many("rows", self.rows))
+        set_fields(self, rows=how_many("rows", self.rows))
         self._pair()
 
     def _pair(self) -> ObjectivePair:
@@ -294,7 +294,7 @@ class DiscreteGaussianVectorEvent(SimpleEvent):
         check_fields(self, noise_std=positive)
         square = how_many("squared_sensitivity", self.squared_sensitivity)
         # No more coordinates can move than there are units of the square.
-        settle(
+        set_fields(
             self,
             squared_sensitivity=square,
             coordinates=min(how_many("coordinates", self.coordinates), square),
@@ -520,13 +520,13 @@ def _above_both_orders(pair: FinitePair) -> FinitePair:
         for (j, m, u), (n, k, v) in pairwise(points)
     ]  # fmt: skip
     # Beyond the last ratio the curve is flat: what is left there Q never gives. At 0 lies what P never gives.
-    endless = Fraction(points[-1][2], whole * points[-1][1])
+    infinite_mass = Fraction(points[-1][2], whole * points[-1][1])
     masses = [after - before for before, after in pairwise([*slopes, Fraction(0)])]
     above = [
         (mass * Fraction(n, m), mass) for (n, m, _), mass in zip(points[1:], masses, strict=True) if mass
     ]
-    if endless:
-        above.append((endless, Fraction(0)))
+    if infinite_mass:
+        above.append((infinite_mass, Fraction(0)))
     middle = 1 - sum((a + b for a, b in above), Fraction(0))
     rows = [*((b, a) for a, b in reversed(above)), *([(middle, middle)] if middle else []), *above]
     return FinitePair.rising(p=tuple(a for a, _ in rows), q=tuple(b for _, b in rows))

@@ -31,7 +31,7 @@ from tacit.curator.intervals import Estimate
 from tacit.curator.prices import Price
 from tacit.errors import InvalidParameter, WrongType
 from tacit.exact.arrays import Floats
-from tacit.exact.checks import positive, settle, text
+from tacit.exact.checks import positive, set_fields, text
 from tacit.exact.integers import add_exact
 from tacit.guarantees import Unit
 from tacit.mechanisms.base import Mechanism
@@ -67,7 +67,7 @@ class RegressionByTest(FunctionStatistic):
 
     def __post_init__(self) -> None:
         FunctionStatistic.__post_init__(self)
-        settle(self, spread=positive("spread", self.spread))
+        set_fields(self, spread=positive("spread", self.spread))
         if self.spread > 1:
             raise InvalidParameter(
                 parameter="spread", value=self.spread, must="be at most 1",

@@ -24,7 +24,7 @@ from tacit.curator.functions.statistics import (
 )
 from tacit.errors import InvalidParameter, UnknownName, WrongType
 from tacit.exact.arrays import Floats
-from tacit.exact.checks import is_number, members, positive, settle, whole
+from tacit.exact.checks import is_number, members, positive, set_fields, whole
 from tacit.functions.boxes import Box
 from tacit.functions.densities import DensityPlan, GaussianKDE, ReleasedDensity, public_bandwidth
 from tacit.functions.densities.noises import FourierSeriesNoise
@@ -281,14 +281,14 @@ class Density(FunctionStatistic):
                 hint="a density in many dimensions needs more rows than there are; release margins",
             )  # fmt: skip
         if is_number(self.bandwidth):
-            settle(self, bandwidth=positive("bandwidth", self.bandwidth))
+            set_fields(self, bandwidth=positive("bandwidth", self.bandwidth))
         elif self.bandwidth is not None:
             each = tuple(positive("bandwidth", v) for v in members("bandwidth", self.bandwidth))
             if len(each) != len(self.columns):
                 raise InvalidParameter(
                     parameter="bandwidth", value=len(each), must="be one number, or one for each column"
                 )
-            settle(self, bandwidth=each)
+            set_fields(self, bandwidth=each)
 
     def _measured(self, schema: Schema) -> InputColumns:
         inputs = self._inputs(schema)
@@ -317,7 +317,7 @@ class PureDensity(Density):
     def __post_init__(self) -> None:
         Density.__post_init__(self)
         if self.order is not None:
-            settle(self, order=whole("order", self.order, least=1))
+            set_fields(self, order=whole("order", self.order, least=1))
         if self.guarantee != "pure":
             raise InvalidParameter(parameter="guarantee", value=str(self.guarantee), must="be pure")
 

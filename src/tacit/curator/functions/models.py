@@ -20,7 +20,7 @@ from tacit.curator.functions.fits import FunctionFit
 from tacit.curator.functions.statistics import FunctionStatistic, InputColumns, Points, class_column, ends
 from tacit.errors import InvalidParameter, WrongType
 from tacit.exact.arrays import Floats
-from tacit.exact.checks import members, non_negative, positive, settle, text, whole
+from tacit.exact.checks import members, non_negative, positive, set_fields, text, whole
 from tacit.functions.models.columns import BINS, LONGEST, OTHER, CategoryColumn, DeclaredColumns, NumberColumn
 from tacit.functions.models.objective import BinnedDesign, DenseDesign, ModelRows
 from tacit.functions.models.perturbed import SMOOTH, perturbed_head
@@ -55,7 +55,7 @@ class ModelStatistic(FunctionStatistic):
         text("target", self.target, empty=False)
         if self.target in self.columns:
             raise InvalidParameter(parameter="target", value=self.target, must="be none of the columns")
-        settle(self, ridge=None if self.ridge is None else positive("ridge", self.ridge))
+        set_fields(self, ridge=None if self.ridge is None else positive("ridge", self.ridge))
 
     def _classes(self, schema: Schema) -> tuple[tuple[Any, ...], dict[str, tuple[str, ...]]] | None:
         """The two classes of a flag or category and how they are read; None for a number."""
@@ -109,7 +109,7 @@ class LinearModel(ModelStatistic):
 
     def __post_init__(self) -> None:
         ModelStatistic.__post_init__(self)
-        settle(self, threshold=positive("threshold", self.threshold))
+        set_fields(self, threshold=positive("threshold", self.threshold))
 
     def loss(self, question: Question) -> SmoothLoss:
         return Huber(threshold=self.threshold)
@@ -137,7 +137,7 @@ class AdditiveModel(ModelStatistic):
 
     def __post_init__(self) -> None:
         ModelStatistic.__post_init__(self)
-        settle(
+        set_fields(
             self, bins=whole("bins", self.bins), smooth=non_negative("smooth", self.smooth),
             threshold=positive("threshold", self.threshold),
         )  # fmt: skip

@@ -19,7 +19,7 @@ import numpy as np
 
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName, WrongType
 from tacit.exact.arrays import Floats
-from tacit.exact.checks import non_negative, positive, settle, text, whole
+from tacit.exact.checks import non_negative, positive, set_fields, text, whole
 from tacit.functions.models.solvers import EpsilonInsensitive, Hinge, Huber, Logistic, Loss
 from tacit.guarantees import Unit
 from tacit.sources.axes import Axis, cell_count
@@ -251,9 +251,9 @@ class FunctionStatistic(Statistic):
         for name in self.columns:
             if not isinstance(name, str):
                 raise InvalidParameter(parameter="columns", value=str(name), must="be names of columns")
-        settle(self, size=whole("size", self.size))
+        set_fields(self, size=whole("size", self.size))
         if self.points is not None:
-            settle(self, points=whole("points", self.points, least=2))
+            set_fields(self, points=whole("points", self.points, least=2))
 
     def integers(self, question: Question, cells: Any) -> Any:
         raise NotImplementedError  # a function's weights are trained, not added up
@@ -311,7 +311,7 @@ class KernelModelStatistic(FunctionStatistic):
             if not isinstance(getattr(self, name), str) or getattr(self, name) not in known:
                 raise UnknownName(what=name, name=str(getattr(self, name)), known=known)
         constant = 0.5 if self.kernel == "linear" else 0.0
-        settle(
+        set_fields(
             self,
             gamma=positive("gamma", self.gamma),
             pairs=whole("pairs", self.pairs),

@@ -29,7 +29,7 @@ from tacit.curator.intervals import Estimate
 from tacit.curator.prices import Price
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
-from tacit.exact.checks import settle, whole
+from tacit.exact.checks import set_fields, whole
 from tacit.functions.models.trees import (
     DEEPEST,
     Codes,
@@ -74,7 +74,7 @@ class DecisionTree(FunctionStatistic):
         depth = depth_of(self.size) if self.depth is None else whole("depth", self.depth, least=1)
         if depth > DEEPEST:
             raise InvalidParameter(parameter="depth", value=depth, must=f"be at most {DEEPEST}")
-        settle(self, depth=depth)
+        set_fields(self, depth=depth)
 
     def on(self, schema: Schema, unit: Unit) -> Question:
         """The question; the label must have at least two declared values, and be none of the columns."""

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.balls import Ball, ball, upper
-from tacit.exact.checks import settle, whole
+from tacit.exact.checks import set_fields, whole
 from tacit.functions.density_families import MOST_COEFFICIENTS, DensityFamily, per_axis
 
 GAP = 8.0
@@ -49,7 +49,7 @@ class GaussianKDE(DensityFamily):
                     parameter="bandwidth", value=h, must="lie between 1/4096 and 4 times the side of the box",
                     hint="public_bandwidth(...) proposes one from public numbers",
                 )  # fmt: skip
-        settle(self, bandwidth=bandwidth)
+        set_fields(self, bandwidth=bandwidth)
         self._check_size()
 
     @property
@@ -283,7 +283,7 @@ class SobolevKDE(DensityFamily):
         points = (
             math.ceil(POINTS_PER_BANDWIDTH * max(1.0, finest)) + 1 if self.points is None else self.points
         )
-        settle(self, bandwidth=bandwidth, length=length, points=whole("points", points, least=2))
+        set_fields(self, bandwidth=bandwidth, length=length, points=whole("points", points, least=2))
         if self.axis_sizes[0] > MOST_POINTS:
             raise InvalidParameter(parameter="points", value=self.points, must=f"be at most {MOST_POINTS}")
         self._check_size()

@@ -11,7 +11,7 @@ import numpy as np
 
 from tacit.errors import InvalidParameter, UnknownName
 from tacit.exact.arrays import Floats
-from tacit.exact.checks import positive, settle, whole
+from tacit.exact.checks import positive, set_fields, whole
 from tacit.noise import CaratheodoryBody, KNormVector, caratheodory_second_moments
 from tacit.noise.source import SeededSource
 
@@ -68,7 +68,7 @@ class GaussianNoise(CoefficientNoise):
     noise_std: float
 
     def __post_init__(self) -> None:
-        settle(self, noise_std=positive("noise_std", self.noise_std))
+        set_fields(self, noise_std=positive("noise_std", self.noise_std))
 
     def stds(self, coefficients: int) -> Floats:
         return np.full(coefficients, self.noise_std)
@@ -94,7 +94,7 @@ class LaplaceNoise(CoefficientNoise):
     noise_scale: float
 
     def __post_init__(self) -> None:
-        settle(self, noise_scale=positive("noise_scale", self.noise_scale))
+        set_fields(self, noise_scale=positive("noise_scale", self.noise_scale))
 
     def stds(self, coefficients: int) -> Floats:
         return np.full(coefficients, math.sqrt(2) * self.noise_scale)
@@ -116,7 +116,7 @@ class EuclideanLaplaceNoise(CoefficientNoise):
     noise_scale: float
 
     def __post_init__(self) -> None:
-        settle(self, noise_scale=positive("noise_scale", self.noise_scale))
+        set_fields(self, noise_scale=positive("noise_scale", self.noise_scale))
 
     def stds(self, coefficients: int) -> Floats:
         # E r^2 = m (m + 1) scale^2, shared by m coordinates.
@@ -154,8 +154,10 @@ class FourierSeriesNoise(CoefficientNoise):
             raise UnknownName(
                 what="noise", name=str(self.mechanism), known=("caratheodory", "gamma", "laplace")
             )
-        settle(self, noise_scale=positive("noise_scale", self.noise_scale))
-        settle(self, order=whole("order", self.order, least=1), dimension=whole("dimension", self.dimension))
+        set_fields(self, noise_scale=positive("noise_scale", self.noise_scale))
+        set_fields(
+            self, order=whole("order", self.order, least=1), dimension=whole("dimension", self.dimension)
+        )
 
     def _inner(self) -> CoefficientNoise:
         if self.mechanism == "gaussian":
@@ -219,7 +221,7 @@ class SharedLaplaceNoise(CoefficientNoise):
     shape: float
 
     def __post_init__(self) -> None:
-        settle(
+        set_fields(
             self, noise_scale=positive("noise_scale", self.noise_scale), shape=positive("shape", self.shape)
         )
 

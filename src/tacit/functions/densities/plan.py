@@ -14,7 +14,7 @@ import numpy.typing as npt
 from tacit.accounting.events import Event
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
 from tacit.exact.arrays import Floats
-from tacit.exact.checks import members, positive, settle, whole
+from tacit.exact.checks import members, positive, set_fields, whole
 from tacit.exact.rounding import Exact, down, exact_parameter, up
 from tacit.functions.bases import FourierBasis, HistogramBasis, SeriesBasis
 from tacit.functions.boxes import Box
@@ -75,13 +75,13 @@ class DensityPlan:
                 parameter=wanted, value=getattr(self, wanted), must=f"be given, and {other} not",
                 hint="Gaussian noise is sized by mu (or by for_target), Laplace and Gamma noise by epsilon",
             )  # fmt: skip
-        settle(self, size=whole("size", self.size), rows=whole("rows", self.rows))
-        settle(self, neighbours=Neighbours.parse(self.neighbours))
+        set_fields(self, size=whole("size", self.size), rows=whole("rows", self.rows))
+        set_fields(self, neighbours=Neighbours.parse(self.neighbours))
         if self.mu is not None:
-            settle(self, mu=positive("mu", self.mu))
+            set_fields(self, mu=positive("mu", self.mu))
         else:
             epsilon_parameter(self.epsilon)
-            settle(self, epsilon=self.epsilon)
+            set_fields(self, epsilon=self.epsilon)
 
     @classmethod
     def for_target(
@@ -298,7 +298,7 @@ class DensityChoice:
                     parameter="candidates", value=one.box, must="have the domain of the plan's family"
                 )
         epsilon_parameter(self.epsilon)
-        settle(self, candidates=given, epsilon=self.epsilon)
+        set_fields(self, candidates=given, epsilon=self.epsilon)
 
     def _plans(self) -> list[DensityPlan]:
         return [replace(self.plan, family=one) for one in self.candidates]

@@ -12,7 +12,7 @@ import numpy as np
 
 from tacit.errors import InvalidParameter, UnknownName
 from tacit.exact.arrays import Floats
-from tacit.exact.checks import is_number, members, settle, whole
+from tacit.exact.checks import is_number, members, set_fields, whole
 from tacit.exact.rounding import Exact, exact_parameter
 from tacit.exact.search import bisected
 from tacit.functions.density_families import DensityFamily, per_axis
@@ -62,13 +62,13 @@ class FourierKDE(DensityFamily):
                 parameter="order", value=self.order, must=f"be at most {MOST_ORDER}",
                 hint="finer detail than a 2000th of the box needs a smaller box",
             )  # fmt: skip
-        settle(self, order=int(self.order))
+        set_fields(self, order=int(self.order))
         given = self.bandwidth if is_number(self.bandwidth) else members("bandwidth", self.bandwidth)
-        settle(self, bandwidth=per_axis("bandwidth", given, self.dimension))
+        set_fields(self, bandwidth=per_axis("bandwidth", given, self.dimension))
         margin = exact_parameter("margin", self.margin, positive=False)
         if not 0 <= margin < 0.5:
             raise InvalidParameter(parameter="margin", value=self.margin, must="be at least 0 and below 1/2")
-        settle(self, margin=float(margin))
+        set_fields(self, margin=float(margin))
         for axis in range(self.dimension):
             if not 2.0**-20 <= self.circle_bandwidth(axis) <= 4.0:
                 raise InvalidParameter(

@@ -14,7 +14,7 @@ from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.balls import Ball, ball, upper
-from tacit.exact.checks import settle, whole
+from tacit.exact.checks import set_fields, whole
 from tacit.exact.rounding import Exact, exact_parameter
 from tacit.functions.densities.noises import FourierSeriesNoise
 from tacit.functions.densities.released import ReleasedDensity
@@ -70,13 +70,13 @@ class FourierPlan:
             given = getattr(self, name)
             if not isinstance(given, str) or given not in known:
                 raise InvalidParameter(parameter=name, value=given, must=f"be one of {', '.join(known)}")
-        settle(self, size=whole("size", self.size, least=1), rows=whole("rows", self.rows, least=1))
-        settle(self, neighbours=Neighbours.parse(self.neighbours))
+        set_fields(self, size=whole("size", self.size, least=1), rows=whole("rows", self.rows, least=1))
+        set_fields(self, neighbours=Neighbours.parse(self.neighbours))
         epsilon_parameter(self.epsilon)
-        settle(self, epsilon=self.epsilon)
+        set_fields(self, epsilon=self.epsilon)
         if self.delta is not None:
             delta_parameter(self.delta)
-            settle(self, delta=self.delta)
+            set_fields(self, delta=self.delta)
         object.__setattr__(
             self,
             "choice",
@@ -388,8 +388,8 @@ class FourierRegression:
         )
         if low >= high:
             raise InvalidParameter(parameter="high", value=self.high, must="be above low")
-        settle(self, size=whole("size", self.size, least=1), low=float(low), high=float(high))
-        settle(self, neighbours=Neighbours.parse(self.neighbours), epsilon=self.epsilon)
+        set_fields(self, size=whole("size", self.size, least=1), low=float(low), high=float(high))
+        set_fields(self, neighbours=Neighbours.parse(self.neighbours), epsilon=self.epsilon)
         epsilon_parameter(self.epsilon)
 
     def _share(self, part: int) -> Fraction:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.balls import Ball, ball
-from tacit.exact.checks import members, settle, whole
+from tacit.exact.checks import members, set_fields, whole
 from tacit.exact.rounding import exact_parameter, up
 from tacit.functions.boxes import MOST_DIMENSIONS, Box, as_points
 
@@ -194,11 +194,11 @@ def length_parameter(name: str, value: object) -> float:
 
 
 def dimension_parameter(instance: object, value: object) -> None:
-    """Settle the field `dimension` of a kernel."""
+    """Set the field `dimension` of a kernel."""
     d = whole("dimension", value)
     if d > MOST_DIMENSIONS:
         raise InvalidParameter(parameter="dimension", value=value, must=f"be at most {MOST_DIMENSIONS}")
-    settle(instance, dimension=d)
+    set_fields(instance, dimension=d)
 
 
 def ordinary_size(kernel: Kernel) -> None:

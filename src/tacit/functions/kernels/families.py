@@ -14,7 +14,7 @@ import numpy.typing as npt
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.balls import Ball, ball, upper
-from tacit.exact.checks import non_negative, settle, whole
+from tacit.exact.checks import non_negative, set_fields, whole
 from tacit.exact.rounding import Exact, exact_parameter
 from tacit.functions.boxes import Box, as_points
 from tacit.functions.kernels.base import (
@@ -45,7 +45,7 @@ class ExponentialKernel(Kernel):
     dimension: int = 1
 
     def __post_init__(self) -> None:
-        settle(self, length=length_parameter("length", self.length))
+        set_fields(self, length=length_parameter("length", self.length))
         dimension_parameter(self, self.dimension)
 
     @property
@@ -144,7 +144,7 @@ class GaussianKernel(Kernel):
     dimension: int = 1
 
     def __post_init__(self) -> None:
-        settle(self, bandwidth=length_parameter("bandwidth", self.bandwidth))
+        set_fields(self, bandwidth=length_parameter("bandwidth", self.bandwidth))
         dimension_parameter(self, self.dimension)
 
     @property
@@ -187,14 +187,14 @@ class MaternKernel(Kernel):
     dimension: int = 1
 
     def __post_init__(self) -> None:
-        settle(self, length=length_parameter("length", self.length))
+        set_fields(self, length=length_parameter("length", self.length))
         smoothness = exact_parameter("smoothness", self.smoothness)
         if smoothness not in SMOOTHNESS:
             raise InvalidParameter(
                 parameter="smoothness", value=self.smoothness, must="be 1/2, 3/2 or 5/2",
                 hint="these have closed forms; GaussianKernel is the limit of ever smoother ones",
             )  # fmt: skip
-        settle(self, smoothness=float(smoothness))
+        set_fields(self, smoothness=float(smoothness))
         dimension_parameter(self, self.dimension)
 
     @property
@@ -298,8 +298,8 @@ class PeriodicKernel(_OnCircle):
     period: float
 
     def __post_init__(self) -> None:
-        settle(self, length=length_parameter("length", self.length))
-        settle(self, period=length_parameter("period", self.period))
+        set_fields(self, length=length_parameter("length", self.length))
+        set_fields(self, period=length_parameter("period", self.period))
         if not 2.0**-20 <= self.length <= 2.0**20:
             raise InvalidParameter(parameter="length", value=self.length, must="lie between 2^-20 and 2^20")
 
@@ -343,8 +343,8 @@ class WrappedGaussianKernel(_OnCircle):
     period: float
 
     def __post_init__(self) -> None:
-        settle(self, bandwidth=length_parameter("bandwidth", self.bandwidth))
-        settle(self, period=length_parameter("period", self.period))
+        set_fields(self, bandwidth=length_parameter("bandwidth", self.bandwidth))
+        set_fields(self, period=length_parameter("period", self.period))
         if not self.period / 2.0**24 <= self.bandwidth <= self.period:
             raise InvalidParameter(
                 parameter="bandwidth",
@@ -418,7 +418,7 @@ class PolynomialKernel(Kernel):
     offset: float = 1.0
 
     def __post_init__(self) -> None:
-        settle(self, degree=whole("degree", self.degree), offset=non_negative("offset", self.offset))
+        set_fields(self, degree=whole("degree", self.degree), offset=non_negative("offset", self.offset))
         if self.degree > MOST_DEGREE:
             raise InvalidParameter(parameter="degree", value=self.degree, must=f"be at most {MOST_DEGREE}")
         if not isinstance(self.box, Box):

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.exact.arrays import Floats
-from tacit.exact.checks import is_number, members, settle, whole
+from tacit.exact.checks import is_number, members, set_fields, whole
 from tacit.functions.models.features import PublicBox
 
 BINS = 24
@@ -52,7 +52,7 @@ class NumberColumn:
                 parameter="columns", value=(self.low, self.high), must="have two finite bounds, low below high",
                 hint="bounds are never read from the data",
             )  # fmt: skip
-        settle(self, low=float(self.low), high=float(self.high), bins=whole("bins", self.bins))
+        set_fields(self, low=float(self.low), high=float(self.high), bins=whole("bins", self.bins))
         if self.edges is not None:
             given = tuple(float(v) for v in members("edges", self.edges))
             inside = all(self.low < v <= self.high for v in given)
@@ -60,7 +60,7 @@ class NumberColumn:
                 raise InvalidParameter(
                     parameter="edges", value=given, must="rise, above low and at most high"
                 )
-            settle(self, edges=given, bins=len(given) + 1)
+            set_fields(self, edges=given, bins=len(given) + 1)
 
     @property
     def cuts(self) -> Floats:
@@ -104,7 +104,7 @@ class CategoryColumn:
             raise InvalidParameter(
                 parameter="columns", value=len(given), must="list at least one category, each once"
             )
-        settle(self, values=given)
+        set_fields(self, values=given)
 
     @property
     def bins(self) -> int:

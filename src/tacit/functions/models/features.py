@@ -18,7 +18,7 @@ import numpy as np
 
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
-from tacit.exact.checks import is_number, members, non_negative, positive, settle, whole
+from tacit.exact.checks import is_number, members, non_negative, positive, set_fields, whole
 
 # Public domains: where rows are put before a model sees them, so that no row is longer than was declared.
 
@@ -85,7 +85,7 @@ class PublicBall(Domain):
     center: Any = 0.0
 
     def __post_init__(self) -> None:
-        settle(self, radius=positive("radius", self.radius), center=_coordinates("center", self.center))
+        set_fields(self, radius=positive("radius", self.radius), center=_coordinates("center", self.center))
 
     def _unit(self, rows: Floats) -> Floats:
         """(row - center) / radius, cut to length 1; the largest coordinate is taken out first, so nothing overflows."""
@@ -137,7 +137,7 @@ class PublicBox(Domain):
         below, above = np.asarray(low), np.asarray(high)
         if not bool((below < above).all()) or not bool(np.isfinite(above - below).all()):
             raise InvalidParameter(parameter="low", value=self.low, must="be below high in every coordinate")
-        settle(self, low=low, high=high)
+        set_fields(self, low=low, high=high)
 
     def inside(self, rows: Floats) -> Floats:
         low, high = self.corners(rows.shape[1])
@@ -178,7 +178,7 @@ class FeatureMap(ABC):
     intercept: float = 0.0
 
     def __post_init__(self) -> None:
-        settle(
+        set_fields(
             self,
             features=whole("features", self.features),
             intercept=non_negative("intercept", self.intercept),
@@ -272,7 +272,7 @@ class FourierFeatures(FeatureMap):
 
     def __post_init__(self) -> None:
         FeatureMap.__post_init__(self)
-        settle(
+        set_fields(
             self,
             gamma=positive("gamma", self.gamma),
             pairs=whole("pairs", self.pairs),

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from tacit.exact.arrays import Floats
-from tacit.exact.checks import positive, settle
+from tacit.exact.checks import positive, set_fields
 from tacit.functions.models.solvers import Logistic, SmoothLoss
 
 
@@ -24,7 +24,7 @@ class ClippedPoisson(SmoothLoss):
     most: float = 10.0
 
     def __post_init__(self) -> None:
-        settle(self, most=positive("most", self.most))
+        set_fields(self, most=positive("most", self.most))
 
     @property
     def lipschitz(self) -> float:

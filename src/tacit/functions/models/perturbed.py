@@ -21,7 +21,7 @@ import numpy.typing as npt
 from tacit.accounting.events import Event, GaussianEvent
 from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.arrays import Floats
-from tacit.exact.checks import is_number, non_negative, positive, settle, whole
+from tacit.exact.checks import is_number, non_negative, positive, set_fields, whole
 from tacit.exact.rounding import down, up
 from tacit.functions.models.columns import LONGEST, CategoryColumn, Column, DeclaredColumns, NumberColumn
 from tacit.functions.models.losses import ShiftedLogistic
@@ -121,16 +121,16 @@ class PerturbedPlan:
             raise InvalidParameter(
                 parameter="coding", value=self.coding, must=f"be one of {', '.join(CODINGS)}"
             )
-        settle(
+        set_fields(
             self,
             rows=whole("rows", self.rows),
             heads=whole("heads", self.heads),
             bins=whole("bins", self.bins),
             reference_rows=whole("reference_rows", self.reference_rows),
         )
-        settle(self, epsilon=positive("epsilon", self.epsilon), delta=non_negative("delta", self.delta))
+        set_fields(self, epsilon=positive("epsilon", self.epsilon), delta=non_negative("delta", self.delta))
         if self.ridge is not None:
-            settle(self, ridge=positive("ridge", self.ridge))
+            set_fields(self, ridge=positive("ridge", self.ridge))
         if not (is_number(self.smooth) and 0 <= self.smooth < math.inf):
             raise InvalidParameter(parameter="smooth", value=self.smooth, must="be a number of at least 0")
 

@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from tacit.exact.arrays import Floats
-from tacit.exact.checks import non_negative, positive, settle
+from tacit.exact.checks import non_negative, positive, set_fields
 
 # Convex losses with a slope of at most M: what a model minimises the mean of, and all that privacy needs of it.
 #
@@ -130,7 +130,7 @@ class EpsilonInsensitive(PiecewiseLoss):
     tube: float = 0.0
 
     def __post_init__(self) -> None:
-        settle(self, tube=non_negative("tube", self.tube))
+        set_fields(self, tube=non_negative("tube", self.tube))
 
     @property
     def lipschitz(self) -> float:
@@ -190,7 +190,7 @@ class Huber(SmoothLoss):
     threshold: float = 0.1
 
     def __post_init__(self) -> None:
-        settle(self, threshold=positive("threshold", self.threshold))
+        set_fields(self, threshold=positive("threshold", self.threshold))
 
     @property
     def lipschitz(self) -> float:

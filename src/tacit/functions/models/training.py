@@ -15,7 +15,7 @@ from tacit.accounting.events import Event
 from tacit.errors import EmptyComposition, FitFailed, InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import members, non_negative, positive, settle, whole
+from tacit.exact.checks import members, non_negative, positive, set_fields, whole
 from tacit.exact.rounding import Exact, down, exact_parameter, up
 from tacit.functions.models.features import FeatureMap
 from tacit.functions.models.solvers import (
@@ -159,7 +159,7 @@ class KernelModelPlan:
                 raise InvalidParameter(
                     parameter=name, value=type(getattr(self, name)).__name__, must=f"be a {kind.__name__}"
                 )
-        settle(
+        set_fields(
             self,
             penalty=positive("penalty", self.penalty),
             size=whole("size", self.size),
@@ -453,7 +453,7 @@ class PenaltyChoice:
         if len(set(numbers)) != len(numbers):
             raise InvalidParameter(parameter="candidates", value=numbers, must="be different numbers")
         epsilon_parameter(self.epsilon)
-        settle(
+        set_fields(
             self,
             candidates=numbers,
             epsilon=self.epsilon,

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from tacit.accounting.events import ConcentratedEvent, Event
 from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.exact.arrays import Floats
-from tacit.exact.checks import settle, whole
+from tacit.exact.checks import set_fields, whole
 from tacit.exact.rounding import Exact, up
 from tacit.guarantees import Bound, Concentrated, Neighbours, Pure
 from tacit.mechanisms import L1, Exponential, Laplace, PermuteAndFlip, RoundedGaussian, Score
@@ -146,7 +146,7 @@ class TreeShape:
         depth = whole("depth", self.depth, least=1)
         if depth > DEEPEST:
             raise InvalidParameter(parameter="depth", value=depth, must=f"be at most {DEEPEST}")
-        settle(
+        set_fields(
             self, depth=depth, rows=whole("rows", self.rows, least=1),
             neighbours=Neighbours.parse(self.neighbours),
         )  # fmt: skip

@@ -1,10 +1,9 @@
-"""Paths that the custodian keeps: asked again they answer the same, asked elsewhere they go on, for ever.
+"""Sample paths that the custodian keeps: every process and every later session sees the same path.
 
-f_D is frozen when the path is made, sealed in the vault beside the ledger, and never made anew: the same noise on
-changed data would tell the change. An answer leaves when what it was made of is on the disk: one transaction for each
-call, in which the path is first brought up to date with what others asked meanwhile. A crash before its end leaves
-nothing, and nothing was told; after it, the answer is on the record. Theorems `gaussian-process-online` and
-`gaussian-process-markov`.
+f_D is frozen when the path is made, and sealed in the encrypted store beside the ledger. It is never made anew: the
+same noise on changed data would reveal the change. One transaction per call brings the path up to date with the other
+processes, draws the new values and writes them; the answer leaves after the transaction. A crash before its end
+publishes nothing and leaves no trace. Theorems `gaussian-process-online` and `gaussian-process-markov`.
 """
 
 from __future__ import annotations
@@ -107,7 +106,7 @@ def release_from(record: Mapping[str, Any]) -> GaussianProcessRelease:
 
 
 def to_bytes(mean: Mean) -> tuple[dict[str, Any], Arrays]:
-    """A mean as plain values and arrays, for the custodian's vault."""
+    """A mean as plain values and arrays, for the custodian's encrypted store."""
     if type(mean) is not KernelCombination:
         raise _unknown("mean", ["KernelCombination"])
     words = {
@@ -247,8 +246,8 @@ class OnlinePath:
         self._mean = mean_from(words, arrays)
         self._known: dict[bytes, int] = {}
         self._publishable, self._parts = True, 1
-        keeper = _Markov if markov_order(self.release.kernel) else _Conditioned
-        self._keeper: _Markov | _Conditioned = keeper(self.release, self._mean)
+        sampler = _Markov if markov_order(self.release.kernel) else _Conditioned
+        self._sampler: _Markov | _Conditioned = sampler(self.release, self._mean)
         for part in parts[1:]:
             self._take(parted(part))
 
@@ -272,7 +271,7 @@ class OnlinePath:
 
     def _extended(self, transaction: StoreTransaction, at: Floats) -> Piece | None:
         """Inside the transaction: read what others asked, draw and keep what is new; drawn anew if it is done again."""
-        self._keeper.forget()
+        self._sampler.forget()
         for part in transaction.parts(_PREFIX + self.name, after=self._parts - 1):
             self._take(parted(part))
         new = np.unique(
@@ -280,7 +279,7 @@ class OnlinePath:
         )
         if not new.shape[0]:
             return None
-        values, words, kept = self._keeper.draw(new, self._source)
+        values, words, kept = self._sampler.draw(new, self._source)
         # However large a value is, it is kept: a refusal that depends on it would tell of it, and draw it anew.
         words = {**words, "publishable": self._source.publishable}
         piece = words, {"points": new, **kept}
@@ -295,7 +294,7 @@ class OnlinePath:
     def _take(self, piece: Piece, *, own: bool = False) -> None:
         """Make a piece that is durable part of what is known; `own` where it was drawn here just now."""
         words, arrays = piece
-        self._keeper.take(words, arrays, own=own)
+        self._sampler.take(words, arrays, own=own)
         keys = (x.tobytes() for x in arrays["points"])
         values = words["values"] if "values" in words else arrays["values"].tolist()
         self._known.update(zip(keys, values, strict=True))

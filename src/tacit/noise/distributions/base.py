@@ -275,10 +275,10 @@ def gaussian_terms(coefficient: Callable[[], Ball], *, double: bool) -> Terms:
 # The integers away from the mode are cut into blocks of 2^b. A block is drawn by lazy inversion with weight
 # (probability at its end nearest the mode), a place in it uniformly, and the pair is kept with chance
 # p(k) / p(nearest end). What is kept has exactly the law p. Each keep-or-not is one word against a number
-# that a float bound settles almost always and a ball the rest of the time. The number of tries depends on
+# that a float bound decides almost always and a ball the rest of the time. The number of tries depends on
 # the words only, never on data.
 
-Settle = Callable[[AnyArray, AnyArray, Words, Source], npt.NDArray[np.bool_]]
+ExactCoin = Callable[[AnyArray, AnyArray, Words, Source], npt.NDArray[np.bool_]]
 Combine = Callable[[AnyArray, AnyArray, Words], tuple[AnyArray, npt.NDArray[np.bool_]]]
 
 NARROW_BITS = 50
@@ -302,14 +302,14 @@ def random_bits(bits: int, count: int, source: Source) -> AnyArray:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockSampler:
     """blocks: 63-bit inverter of the block index, the low bit of its word left over for a sign;
-    quick: floor(2^64 r) for r at most the keeping chance anywhere in the block; settle: the exact choice;
+    quick: floor(2^64 r) for r at most the keeping chance anywhere in the block; exact: the exact choice;
     combine: (block, place, word) to the value, and whether the pair is a legal one;
     wide: values may pass 64 bits."""
 
     blocks: Inverter
     width_bits: int
     quick: Words
-    settle: Settle
+    exact: ExactCoin
     combine: Combine
     wide: bool = False
 
@@ -337,7 +337,7 @@ class BlockSampler:
         keep = choice < self.quick.take(index, mode="clip")
         open_ = np.flatnonzero(~keep)
         if open_.size:
-            keep[open_] = self.settle(block[open_], place[open_], choice[open_], source)
+            keep[open_] = self.exact(block[open_], place[open_], choice[open_], source)
         values, legal = self.combine(block, place, first)
         return values[keep & legal]
 
@@ -355,13 +355,13 @@ def exp_minus(t: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def quick_table(exponents: Sequence[Fraction]) -> Words:
-    """floor(2^64 exp(-x)) for each exponent, rounded down; 0 after the last, which settles nothing."""
+    """floor(2^64 exp(-x)) for each exponent, rounded down; 0 after the last, which decides nothing."""
     with precision(160):
         found = [scaled_floor((-ball(x)).exp(), 64)[0] for x in exponents]
     return np.array([*(min(f, (1 << 64) - 1) for f in found), 0], dtype=np.uint64)
 
 
-def exponential_settle(coefficient: Fraction, bits: int, *, quadratic: bool) -> Settle:
+def exact_exponential_coin(coefficient: Fraction, bits: int, *, quadratic: bool) -> ExactCoin:
     """Keep with chance exp(-a y (2h + y)) if quadratic, else exp(-a y), where y = place / 2^bits."""
     a = float(coefficient)
 
@@ -370,7 +370,7 @@ def exponential_settle(coefficient: Fraction, bits: int, *, quadratic: bool) -> 
         exponent = coefficient * y * (2 * h + y) if quadratic else coefficient * y
         return Uniform(value=word, bits=64, source=source).below(lambda: (-ball(exponent)).exp())
 
-    def settle(block: AnyArray, place: AnyArray, choice: Words, source: Source) -> npt.NDArray[np.bool_]:
+    def decide(block: AnyArray, place: AnyArray, choice: Words, source: Source) -> npt.NDArray[np.bool_]:
         leading = min(bits, 52)
         # y is cut to 52 bits and each factor is within a few units of 2^-53: t is off by less than 2^-49.
         y = (place >> (bits - leading)).astype(np.float64) * 2.0**-leading
@@ -382,4 +382,4 @@ def exponential_settle(coefficient: Fraction, bits: int, *, quadratic: bool) -> 
             keep[i] = exactly(int(block[i]), int(place[i]), int(choice[i]), source)
         return keep
 
-    return settle
+    return decide

@@ -23,7 +23,7 @@ from tacit.exact.balls import (
     skellam_masses,
     working_precision,
 )
-from tacit.exact.checks import check_fields, settle, whole
+from tacit.exact.checks import check_fields, set_fields, whole
 from tacit.exact.rounding import Exact, exact_parameter, exact_value
 from tacit.noise.distributions.base import (
     BlockSampler,
@@ -41,7 +41,7 @@ __all__ = ["Binomial", "Poisson", "Skellam"]
 DIRECT_STD = 48
 BLOCK_STD = 24
 FLOAT_MARGIN = 2.0**-36
-"""Far above the errors of floats that settle a draw: logs and places within 2^-44, exp_minus within 2^-48."""
+"""Far above the errors of floats that decide a draw: logs and places within 2^-44, exp_minus within 2^-48."""
 _Combined = tuple[AnyArray, npt.NDArray[np.bool_]]
 
 
@@ -133,7 +133,7 @@ class Binomial(DiscreteDistribution):
 
     def __post_init__(self) -> None:
         n = whole("trials", self.trials, least=0)
-        settle(self, trials=n, probability_of_one=self.probability_of_one)
+        set_fields(self, trials=n, probability_of_one=self.probability_of_one)
         p = probability_parameter("probability_of_one", self.probability_of_one)
         shape = None if n == 0 or p in (0, 1) else Shape(n, p, _mode(n, p))
         object.__setattr__(self, "_shape", shape)
@@ -227,7 +227,7 @@ def sampler_of(shape: Shape, variance: int, *, wide: bool | None = None) -> Inve
         blocks=Inverter(Series(lambda: shape.blocks(1 << bits)), bits=63),
         width_bits=bits,
         quick=_quick(shape, 1 << bits),
-        settle=_settle(shape, 1 << bits),
+        exact=_exact_coin(shape, 1 << bits),
         combine=_combine(shape, 1 << bits),
         wide=shape.n >= 1 << 60 if wide is None else wide,
     )
@@ -256,7 +256,7 @@ def _falls(shape: Shape, stride: int) -> npt.NDArray[np.float64]:
     return np.array(found)
 
 
-def _settle(shape: Shape, stride: int) -> Callable[..., npt.NDArray[np.bool_]]:
+def _exact_coin(shape: Shape, stride: int) -> Callable[..., npt.NDArray[np.bool_]]:
     """ln Pr is concave, so it lies between the chord of a block and the next chord prolonged; else by balls."""
     falls = _falls(shape, stride)
 
@@ -268,7 +268,7 @@ def _settle(shape: Shape, stride: int) -> Callable[..., npt.NDArray[np.bool_]]:
         uniform = Uniform(value=word, bits=64, source=source)
         return uniform.below(lambda: shape.log_ratio(k, near).exp())
 
-    def settle(block: AnyArray, place: AnyArray, choice: Words, source: Source) -> npt.NDArray[np.bool_]:
+    def decide(block: AnyArray, place: AnyArray, choice: Words, source: Source) -> npt.NDArray[np.bool_]:
         near = np.array([min(int(b), falls.size - 3) for b in block], dtype=np.int64)
         fall, after = falls[near], falls[near + 2]
         y = place.astype(np.float64) / float(stride)
@@ -282,7 +282,7 @@ def _settle(shape: Shape, stride: int) -> Callable[..., npt.NDArray[np.bool_]]:
             keep[i] = exactly(int(block[i]), int(place[i]), int(choice[i]), source)
         return keep
 
-    return settle
+    return decide
 
 
 def _combine(shape: Shape, stride: int) -> Callable[..., _Combined]:
@@ -296,7 +296,7 @@ def _combine(shape: Shape, stride: int) -> Callable[..., _Combined]:
 
 # Poisson and Skellam noise: closed under sums, exact for every mean.
 
-ENDLESS = 1 << 256
+UNBOUNDED = 1 << 256
 MOST_MEAN = 1 << 96
 
 
@@ -334,7 +334,7 @@ class _PoissonShape(Shape):
 
 @lru_cache(maxsize=64)
 def _poisson_sampler(mean: Fraction) -> tuple[_PoissonShape, Inverter | BlockSampler]:
-    shape = _PoissonShape(ENDLESS, mean, int(mean))
+    shape = _PoissonShape(UNBOUNDED, mean, int(mean))
     return shape, sampler_of(shape, int(mean) + 1, wide=mean >= 1 << 60)
 
 
@@ -354,7 +354,7 @@ class Poisson(DiscreteDistribution):
                 must="be at most 2^96",
                 hint="use a coarser grid",
             )
-        settle(self, mean_count=self.mean_count, _mean=mean)
+        set_fields(self, mean_count=self.mean_count, _mean=mean)
 
     def _draw(self, count: int, source: Source) -> AnyArray:
         shape, sampler = _poisson_sampler(self._mean)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from tacit.errors import EmptyComposition, InvalidParameter, NotCertified
 from tacit.exact.arrays import AnyArray
 from tacit.exact.balls import Ball, CertifiedReal, ball
-from tacit.exact.checks import members, plain, refuse_if, settle, whole
+from tacit.exact.checks import members, plain, refuse_if, set_fields, whole
 from tacit.exact.rounding import Exact, exact_parameter
 from tacit.noise.distributions.base import DiscreteDistribution, Series, Shape, random_bits, shape_of
 from tacit.noise.lazy_inversion import CHUNK, Inverter, bernoulli, joined
@@ -59,7 +59,7 @@ class Bernoulli(DiscreteDistribution):
 
     def __post_init__(self) -> None:
         p = probability_parameter("probability_of_one", self.probability_of_one)
-        settle(self, probability_of_one=self.probability_of_one)
+        set_fields(self, probability_of_one=self.probability_of_one)
         object.__setattr__(self, "_inverter", bernoulli(lambda: ball(p)))
 
     @classmethod
@@ -242,7 +242,7 @@ class ComputableDistribution(DiscreteDistribution):
     _inverter: Inverter = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        settle(self, start=whole("start", self.start, least=-(1 << 62)))
+        set_fields(self, start=whole("start", self.start, least=-(1 << 62)))
         law = _FromCumulative(self.cumulative_ball, self.start)
         object.__setattr__(self, "_inverter", Inverter(law))
 

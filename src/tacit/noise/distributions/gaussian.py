@@ -20,7 +20,7 @@ from tacit.noise.distributions.base import (
     DiscreteDistribution,
     Series,
     between_zero_and,
-    exponential_settle,
+    exact_exponential_coin,
     gaussian_terms,
     quick_table,
 )
@@ -62,7 +62,7 @@ def _blocks(variance: Fraction) -> BlockSampler:
         blocks=Inverter(series, bits=63),
         width_bits=bits,
         quick=quick_table([coefficient * (2 * h + 1) for h in range(8 * DIRECT_STD)]),
-        settle=exponential_settle(coefficient, bits, quadratic=True),
+        exact=exact_exponential_coin(coefficient, bits, quadratic=True),
         combine=_fold(bits),
     )
 

@@ -20,9 +20,14 @@ import numpy as np
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray
 from tacit.exact.balls import Ball, ball, precision
-from tacit.exact.checks import check_fields, settle, whole
+from tacit.exact.checks import check_fields, set_fields, whole
 from tacit.exact.rounding import Exact, exact_parameter, exact_value
-from tacit.noise.distributions.base import BlockSampler, DiscreteDistribution, exponential_settle, quick_table
+from tacit.noise.distributions.base import (
+    BlockSampler,
+    DiscreteDistribution,
+    exact_exponential_coin,
+    quick_table,
+)
 from tacit.noise.distributions.finite import uniform_draws
 from tacit.noise.lazy_inversion import CHUNK, Inverter, bernoulli, joined
 from tacit.noise.source import Source
@@ -131,7 +136,7 @@ def _blocks(rate: Fraction, bits: int) -> BlockSampler:
         width_bits=bits,
         # The keeping chance is at least exp(-step) in every block.
         quick=quick_table([step] * (64 * TOP_SCALE)),
-        settle=exponential_settle(step, bits, quadratic=False),
+        exact=exact_exponential_coin(step, bits, quadratic=False),
         combine=lambda block, place, word: (block * (1 << bits) + place, np.full(word.shape, True)),
         wide=True,
     )
@@ -251,7 +256,7 @@ class DiscreteStaircase(DiscreteDistribution):
         check_fields(self, epsilon=exact_value, sensitivity=partial(whole, least=1))
         if self.gamma is not None and not 0 < exact_parameter("gamma", self.gamma) <= 1:
             raise InvalidParameter(parameter="gamma", value=self.gamma, must="lie in (0, 1]")
-        settle(self, gamma=self.gamma)
+        set_fields(self, gamma=self.gamma)
         object.__setattr__(self, "plateau", self._chosen())
 
     def _chosen(self) -> int:

@@ -7,7 +7,7 @@ difference of two draws of shape 1 is the discrete Laplace law, and n shares of 
 Draws of shape at most 1 are exact rejections from a step envelope over blocks that widen with k: single numbers
 below 16, then eight blocks an octave, up to an eighth of the scale. ln Pr is convex in k (the ratios
 q (k+r)/(k+1) rise), so a chord bounds it from above in a block and the next chord, prolonged, from below: floats
-settle all but a few draws in a thousand, balls the rest.
+decide all but a few draws in a thousand, balls the rest.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from tacit.exact.arrays import AnyArray, Words
 from tacit.exact.balls import Ball, ball, precision, working_precision
-from tacit.exact.checks import refuse_if, settle
+from tacit.exact.checks import refuse_if, set_fields
 from tacit.exact.rounding import Exact, exact_parameter
 from tacit.noise.distributions.base import DiscreteDistribution, Series, between_zero_and, exp_minus
 from tacit.noise.lazy_inversion import CHUNK, Inverter, Uniform, joined
@@ -36,7 +36,7 @@ __all__ = ["NegativeBinomial", "PolyaDifference"]
 OCTAVE = 8
 MOST_SCALE = 1 << 48
 MARGIN = 2.0**-40
-"""Far above the errors of the floats that settle a draw: logs within 2^-46, exp_minus within 2^-48."""
+"""Far above the errors of the floats that decide a draw: logs within 2^-46, exp_minus within 2^-48."""
 TABLED = 32
 MOST_SHAPE = 4096
 
@@ -172,7 +172,7 @@ class NegativeBinomial(DiscreteDistribution):
 
     def __post_init__(self) -> None:
         _checked(self.shape, self.noise_scale)
-        settle(self, shape=self.shape, noise_scale=self.noise_scale)
+        set_fields(self, shape=self.shape, noise_scale=self.noise_scale)
 
     @property
     def rate(self) -> Fraction:
@@ -226,7 +226,7 @@ class PolyaDifference(DiscreteDistribution):
 
     def __post_init__(self) -> None:
         _checked(self.shape, self.noise_scale)
-        settle(self, shape=self.shape, noise_scale=self.noise_scale)
+        set_fields(self, shape=self.shape, noise_scale=self.noise_scale)
 
     @property
     def side(self) -> NegativeBinomial:

@@ -42,7 +42,7 @@ PROBLEM = "is not a readable Parquet file"
 HINT = "is it another kind of file, or was it cut off? write it again as Parquet"
 TAIL = 8
 BATCH = 1 << 16
-ENDLESS = (1 << 63) - 1
+INFINITE = (1 << 63) - 1
 DIGITS = 38
 """Of a decimal; DuckDB reads longer ones as doubles, and wrongly."""
 MOMENTS = "us"
@@ -257,7 +257,7 @@ def _same_value(array: Any) -> Any:
         return array
     numbers = np.asarray(array.view(pa.int64()).fill_null(0))
     # The two ends stand for moments without end, in every unit; what is left of a microsecond is cut off.
-    made = np.where(np.abs(numbers) == ENDLESS, numbers, (numbers - np.fmod(numbers, 1000)) // 1000)
+    made = np.where(np.abs(numbers) == INFINITE, numbers, (numbers - np.fmod(numbers, 1000)) // 1000)
     mask = ~np.asarray(array.is_valid())
     return pa.array(made, pa.int64(), mask=mask).view(_stored_type(array.type))
 
