@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, overload
@@ -33,6 +32,7 @@ from tacit.accounting.events import (
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw, NotCertified, UnknownName
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import non_negative, probability, text
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Interval, sum_up
 from tacit.guarantees import Approximate, Bound, Concentrated, GaussianDP, Profile, Pure, Renyi
 from tacit.guarantees.arguments import instance, listed, numbers

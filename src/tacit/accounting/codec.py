@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, fields
 from functools import partial
 from typing import Any
 
@@ -17,6 +17,7 @@ from tacit.accounting.training import TrainingRun, dp_sgd
 from tacit.errors import InvalidParameter, UnknownName
 from tacit.exact import checks
 from tacit.exact.checks import refuse_if
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees.arguments import instance
 
 VERSION = 1

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
@@ -20,6 +19,7 @@ from tacit.accounting.events import GaussianEvent
 from tacit.errors import InvalidParameter, NoLaw, UnknownName
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import check_fields, positive, refuse_if, set_fields, text
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact, down, exact_parameter
 from tacit.guarantees.arguments import how_many, listed
 

@@ -7,7 +7,6 @@ import io
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -22,6 +21,7 @@ from tacit.exact.arrays import Floats
 from tacit.exact.balls import ball, precision, upper
 from tacit.exact.canonical import formerly
 from tacit.exact.checks import positive, probability, refuse_if, set_fields, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import down, up
 from tacit.guarantees import Profile
 from tacit.guarantees.arguments import how_many, instance, listed

@@ -7,7 +7,6 @@ noise_multiplier * clipping norm. What is accounted is `steps` times one sampled
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
 from tacit.accounting.accountants import Account, account
@@ -21,6 +20,7 @@ from tacit.accounting.events import (
 )
 from tacit.errors import InvalidParameter, NoLaw, UnknownName
 from tacit.exact.checks import is_number, positive, set_fields, text
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import down, up
 from tacit.guarantees.arguments import Numbers, each, how_many
 from tacit.guarantees.units import Neighbours

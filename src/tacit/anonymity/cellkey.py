@@ -13,7 +13,6 @@ person get other noise. It is no differential privacy: the noise is bounded and 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from tacit.anonymity.treatments.methods import Draws
 from tacit.errors import InvalidParameter, UnknownColumn, WrongType
 from tacit.exact.arrays import Integers
 from tacit.exact.checks import positive, refuse_if, whole
+from tacit.exact.data_classes import dataclass
 from tacit.noise.source import Source
 from tacit.sources.microdata import open_microdata
 

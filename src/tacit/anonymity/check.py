@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from tacit.anonymity import classes as likeness
@@ -25,6 +24,7 @@ from tacit.anonymity.identifiers import (
 from tacit.errors import NoLaw
 from tacit.exact.canonical import formerly
 from tacit.exact.checks import positive, whole
+from tacit.exact.data_classes import dataclass
 from tacit.sources.microdata import Microdata, open_microdata
 
 # A property of a table: a name, a value, what it says and what it does not; and no law of composition.

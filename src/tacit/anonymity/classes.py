@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from tacit.errors import BadData, EmptyComposition, InvalidParameter, UnknownColumn, WrongType
 from tacit.exact.checks import positive, whole
+from tacit.exact.data_classes import dataclass
 from tacit.sources.microdata import Microdata
 
 # What every table is asked first, as DuckDB's own SQL: Ibis takes as long to write it as DuckDB to answer it.

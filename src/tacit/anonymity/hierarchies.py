@@ -10,7 +10,6 @@ import csv
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from io import StringIO
@@ -19,6 +18,7 @@ from pathlib import Path
 
 from tacit.errors import BadData, EmptyComposition, InvalidParameter
 from tacit.exact.checks import is_number
+from tacit.exact.data_classes import dataclass
 
 SUPPRESSED = "*"
 """What stands for "any value"."""

@@ -13,11 +13,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tacit.errors import InvalidParameter, UnknownName
 from tacit.exact.checks import whole
+from tacit.exact.data_classes import dataclass
 from tacit.sources.microdata import Microdata
 
 ICPSR_DIRECT = {

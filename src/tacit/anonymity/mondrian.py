@@ -8,7 +8,7 @@ hierarchy, or the set of those in the box. It is greedy: no loss is proved least
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from tacit.anonymity.treatments.methods import is_number, numbers
 from tacit.errors import InvalidParameter, NotReachable
 from tacit.exact.arrays import Integers
 from tacit.exact.checks import refuse_if, whole
+from tacit.exact.data_classes import dataclass
 from tacit.sources.microdata import open_microdata
 
 MOST_SHOWN = 20

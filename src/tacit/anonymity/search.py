@@ -11,7 +11,7 @@ that satisfies is found by bisection, and what fails takes everything below it a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from tacit.anonymity.hierarchies import Hierarchy
 from tacit.errors import InvalidParameter, NotReachable, TooManyCells, UnknownName
 from tacit.exact.arrays import Booleans, Floats, Integers
 from tacit.exact.checks import non_negative, positive, probability, refuse_if, whole
+from tacit.exact.data_classes import dataclass
 from tacit.sources.microdata import Microdata, open_microdata
 
 # What classes must satisfy in a search: k, l and t, evaluated for all classes at once.

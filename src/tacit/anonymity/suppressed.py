@@ -16,7 +16,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ import numpy.typing as npt
 from tacit.errors import InvalidParameter, NotCertified, UnknownName
 from tacit.exact.arrays import Booleans, Floats, Integers
 from tacit.exact.checks import positive, whole
+from tacit.exact.data_classes import dataclass
 
 # What an attacker computes from a table with suppressed cells: intervals, by linear programs (HiGHS).
 #

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tacit.anonymity.check import Checked, check_table
@@ -12,6 +11,7 @@ from tacit.anonymity.treatments import Lost, Treatment, compare_tables
 from tacit.anonymity.treatments.methods import Draws
 from tacit.errors import BadData, EmptyComposition, InvalidParameter, UnknownColumn
 from tacit.exact.canonical import formerly
+from tacit.exact.data_classes import dataclass
 from tacit.noise.source import Source
 from tacit.sources.microdata import open_microdata
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from operator import eq
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import BadData, EmptyComposition, InvalidParameter, UnknownColumn
 from tacit.exact.canonical import formerly
 from tacit.exact.checks import refuse_if, whole
+from tacit.exact.data_classes import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

@@ -13,12 +13,12 @@ Rare items weigh more, and wrong entries cost only what they would have added.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tacit.attacks.finding import Columns, Finding, check_roles, classes, coded, height
 from tacit.errors import BadData, InvalidParameter, UnknownName
 from tacit.exact.checks import positive, refuse_if, whole
+from tacit.exact.data_classes import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from tacit.attacks.finding import Draws, Finding
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
 from tacit.exact.checks import non_negative, positive, probability, refuse_if, whole
+from tacit.exact.data_classes import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

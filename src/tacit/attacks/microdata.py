@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 from tacit.attacks.finding import Finding
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
 from tacit.exact.checks import whole
+from tacit.exact.data_classes import dataclass
 
 Person = tuple[int, tuple[str, ...]]
 """An age, and one value for each attribute."""

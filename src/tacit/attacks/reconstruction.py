@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tacit.attacks.finding import Draws, Finding
 from tacit.errors import EmptyComposition, InvalidParameter, NotCertified, UnknownName
 from tacit.exact.checks import positive, refuse_if, whole
+from tacit.exact.data_classes import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from tacit.audit.betting import LEADER, STAKE
 from tacit.audit.black_box import Course, PairRecord
 from tacit.audit.claimed import AuditedClaim
 from tacit.audit.predictors import Levels, promise
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Approximate, Concentrated, GaussianDP
 
 POWER = 0.8

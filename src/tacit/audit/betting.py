@@ -11,13 +11,13 @@ Curves delta(epsilon): one output X and Y of either neighbour, 1 + lambda (1_S(X
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from tacit.audit.claimed import AuditedClaim
 from tacit.audit.predictors import BELIEF, Levels, promise
 from tacit.exact.arrays import Booleans, Floats, Integers
+from tacit.exact.data_classes import dataclass
 
 CAUTION = 0.5
 """Standard errors by which a frequency is drawn towards a coin before it is bet on."""

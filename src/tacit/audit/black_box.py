@@ -12,7 +12,7 @@ import math
 import secrets
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,6 +23,7 @@ from tacit.audit.neighbours import NeighbourPairs
 from tacit.audit.outputs import Encoder, Output, difference, is_answer
 from tacit.audit.predictors import Levels, boosted, logistic, projection, promise, table
 from tacit.exact.arrays import Floats, Integers
+from tacit.exact.data_classes import dataclass
 
 FIRST = 8
 """Outputs of each pair of neighbours before the first bet."""

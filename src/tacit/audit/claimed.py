@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from tacit.errors import InvalidParameter, NoLaw, UnknownName
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Always, Approximate, Bound, Concentrated, GaussianDP, Guarantee, Pure
 
 STEPS = (

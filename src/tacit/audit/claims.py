@@ -14,7 +14,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +36,7 @@ from tacit.audit.curves import (
     some_text,
 )
 from tacit.exact.balls import precision
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import up
 
 if TYPE_CHECKING:

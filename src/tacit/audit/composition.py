@@ -16,12 +16,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from tacit.audit.curves import Curve, Unconfirmed, both_orders, exact
+from tacit.exact.data_classes import dataclass
 
 if TYPE_CHECKING:
     from flint import arb

@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -18,6 +17,7 @@ from tacit.audit.neighbours import given_neighbours
 from tacit.audit.outputs import Output
 from tacit.errors import InvalidParameter
 from tacit.exact.checks import whole
+from tacit.exact.data_classes import dataclass
 
 MOST_OUTCOMES = 200_000
 _REFUSED = (

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -26,6 +26,7 @@ from tacit.audit.isolation import packed_input, run_once
 from tacit.audit.neighbours import NeighbourPairs
 from tacit.audit.outputs import Output, is_answer
 from tacit.audit.recording import Draw, Tape
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import GaussianDP, Pure
 
 TAPES = 5

@@ -9,11 +9,11 @@ gives it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tacit.errors import InvalidParameter, UnknownName
 from tacit.exact.checks import whole
+from tacit.exact.data_classes import dataclass
 
 MOST_PAIRS = 64
 

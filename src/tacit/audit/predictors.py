@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -18,6 +17,7 @@ import numpy as np
 
 from tacit.audit.outputs import Encoder, Output
 from tacit.exact.arrays import Floats, Integers
+from tacit.exact.data_classes import dataclass
 
 TAILS = (0.002, 0.005, 0.01, 0.02, 0.04, 0.07)
 QUANTILES = np.array([*TAILS, *np.arange(0.1, 0.91, 0.05), *(1 - np.array(TAILS))[::-1]])

@@ -14,11 +14,12 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
 import numpy as np
+
+from tacit.exact.data_classes import dataclass
 
 DRAWS = (
     "beta", "binomial", "bytes", "chisquare", "choice", "dirichlet", "exponential", "f", "gamma", "geometric", "gumbel",

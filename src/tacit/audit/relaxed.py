@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from tacit.audit.house import checked_level, mechanism
 from tacit.errors import InvalidParameter, UnknownName
 from tacit.exact.arrays import Floats, Integers
 from tacit.exact.checks import positive, probability, whole
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Pure
 
 NOISES = ("gaussian", "laplace")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from tacit.audit.claimed import AuditedClaim, claim_of
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray, Floats, Integers
 from tacit.exact.checks import probability, whole
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Approximate, Bound, Pure
 
 MOST_GUESSES = 2_000

@@ -6,8 +6,9 @@ tests/cli/test_examples.py runs the examples and compares the keys.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
+
+from tacit.exact.data_classes import dataclass
 
 # What every attack prints, every exact answer, and every question about random data.
 _FOUND = "not_for_publication, attack, people, exposed, share, guessing, alone, found"

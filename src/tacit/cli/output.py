@@ -7,7 +7,6 @@ import math
 import os
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from tacit.errors import InvalidParameter, UnknownName
+from tacit.exact.data_classes import dataclass
 
 PICTURES = (".pdf", ".png", ".svg")
 

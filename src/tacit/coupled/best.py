@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 from tacit.coupled.mechanisms import Cell, Simulator, ideal
 from tacit.coupled.numbers import Distribution, Level, distance, mixed, smallest_factor
 from tacit.errors import NotCertified
+from tacit.exact.data_classes import dataclass
 
 # The best simulator of one block of cells, by a linear program, with both ends of its delta certified.
 #

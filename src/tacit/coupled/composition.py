@@ -9,7 +9,6 @@ uncertainty, and their difference is a row.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -22,6 +21,7 @@ from tacit.coupled.priors import Prior, point_priors, with_auxiliary
 from tacit.coupled.verdict import Found, against_simulator, found_best, found_delta
 from tacit.errors import InvalidParameter, NoLaw, NotCertified
 from tacit.exact.checks import refuse_if, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Interval, up
 from tacit.guarantees.arguments import instance, listed
 from tacit.guarantees.bounds import Approximate, Bound, Pure

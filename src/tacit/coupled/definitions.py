@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -43,6 +43,7 @@ from tacit.coupled.verdict import (
 )
 from tacit.errors import EmptyComposition, InvalidParameter, NotCertified
 from tacit.exact.checks import check_fields, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Interval
 from tacit.guarantees.arguments import instance, listed
 

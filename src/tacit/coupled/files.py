@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from pathlib import Path
@@ -50,6 +49,7 @@ from tacit.coupled.priors import (
 from tacit.coupled.verdict import Verdict
 from tacit.errors import InvalidParameter, UnknownName
 from tacit.exact.checks import refuse_if
+from tacit.exact.data_classes import dataclass
 
 __all__ = ["Question", "read_question"]
 

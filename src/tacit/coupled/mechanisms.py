@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from functools import partial
 from types import MappingProxyType
@@ -14,6 +14,7 @@ from tacit.coupled.pairs import GONE, Pair
 from tacit.coupled.priors import Prior, said
 from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.exact.checks import check_fields, refuse_if, text
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees.arguments import instance, listed
 
 __all__ = ["FiniteMechanism", "Simulator", "cell_of", "filling_in"]

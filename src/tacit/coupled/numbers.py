@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -17,6 +16,7 @@ from typing import Any, TypeAlias
 from tacit.errors import InvalidParameter
 from tacit.exact.balls import ball, lower, precision, scaled_floor, upper
 from tacit.exact.checks import is_number, plain, refuse_if
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import MOST_BITS, Interval, down, exact_parameter, up
 
 __all__ = ["Level"]

@@ -8,7 +8,6 @@ removed). Rows are counted from 0. A removed row leaves its place: alt(X) is the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -16,6 +15,7 @@ from tacit.coupled.numbers import as_distribution, hashable
 from tacit.coupled.priors import row_count
 from tacit.errors import InvalidParameter
 from tacit.exact.checks import check_fields, refuse_if, text, whole
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees.arguments import listed
 
 __all__ = [

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from functools import partial
 from types import MappingProxyType
@@ -20,6 +20,7 @@ from typing import Any
 from tacit.coupled.numbers import Distribution, as_distribution, as_probability, hashable
 from tacit.errors import InvalidParameter
 from tacit.exact.checks import check_fields, refuse_if, text, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import exact_parameter
 from tacit.guarantees.arguments import instance, listed
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -14,6 +13,7 @@ from tacit.coupled.numbers import Level, ends, event, excess, log_interval, shor
 from tacit.coupled.pairs import Secret
 from tacit.coupled.priors import Prior
 from tacit.exact.canonical import formerly
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Interval
 
 __all__ = ["Found", "Verdict", "Witness"]

@@ -8,13 +8,14 @@ something of the data (narrower bounds, fewer rows of a person) says so: only th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from tacit.curator.expected_error import expected
 from tacit.curator.planning import Plan, Planned, choose
 from tacit.errors import TacitError
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import People, Unit
 from tacit.sources.axes import Binned
 from tacit.sources.columns import Integer, Number

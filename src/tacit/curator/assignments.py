@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
 
@@ -22,6 +22,7 @@ from tacit.curator.prices import CONFIDENCE, Price
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.balls import ball, lower
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import down, up
 from tacit.guarantees import (
     Approximate,

@@ -7,7 +7,7 @@ import io
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from tacit.curator.functions.assignment import FunctionAssignment
 from tacit.curator.synthesised import SynthesisAssignment
 from tacit.errors import InvalidParameter, visible
 from tacit.exact.arrays import Floats
+from tacit.exact.data_classes import dataclass
 from tacit.sources.axes import Axis
 from tacit.sources.columns import Date
 from tacit.sources.occupied import labels_at

@@ -6,7 +6,7 @@ import json
 import os
 import platform
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -23,6 +23,7 @@ from tacit.curator.random_counts import gamma_of
 from tacit.curator.text import beyond_groups
 from tacit.errors import InvalidParameter, TacitError
 from tacit.exact.canonical import canonical, sha256
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Guarantee
 from tacit.ledger import entries as signatures
 from tacit.ledger.entries import ALGORITHM, message

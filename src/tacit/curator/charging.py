@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from tacit.accounting import account, covers, events
 from tacit.accounting.events import Event, flatten
 from tacit.curator.assignments import Assignment
 from tacit.errors import BudgetExceeded, InternalError, InvalidParameter, NoLaw, TacitError
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import down, up
 from tacit.guarantees import Approximate, Bound, Guarantee, Neighbours, Priors, RandomData
 from tacit.guarantees.running_sum import APPROXIMATE, PURE, Amounts, Currency, currency_of, summed, typed

@@ -14,7 +14,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -27,6 +27,7 @@ from tacit.curator.release import Releases
 from tacit.curator.request import RESERVED, Query, folded, query
 from tacit.curator.text import digits
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownColumn, UnknownName, visible
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Unit
 from tacit.guarantees import people as people_unit
 from tacit.guarantees.arguments import instance

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -27,6 +27,7 @@ from tacit.curator.prices import Price
 from tacit.curator.request import ExactGiven, Given, SampledGiven
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.balls import ball, lower
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import digits_up, up
 from tacit.guarantees import Approximate, Bound, Neighbours, Priors, Rows
 from tacit.noise.source import Source, default_source

@@ -9,7 +9,7 @@ one of ranks; with `rows` and a guessed spread it is shown in values.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -20,6 +20,7 @@ from tacit.curator.guesses import Guess
 from tacit.curator.intervals import noise_by_part
 from tacit.curator.random_counts import gamma_of
 from tacit.errors import NoLaw
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Approximate, Concentrated, GaussianDP, Neighbours, Rows
 from tacit.mechanisms.spreads import normal_quantile
 from tacit.risk import decompose

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from tacit.curator.prices import exact_numbers
 from tacit.curator.release import Release
 from tacit.errors import BudgetExceeded, InvalidParameter, NoLaw, NotAllowed
 from tacit.exact.arrays import Floats
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Always, Bound, Guarantee, RandomData
 from tacit.guarantees.running_sum import typed
 from tacit.ledger import Charge, Ledger, Limit, Request, parts_of, parts_words, running_total

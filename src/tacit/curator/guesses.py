@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
 
 from tacit.errors import InvalidParameter, UnknownName
+from tacit.exact.data_classes import dataclass
 
 WORDS = ("spread", "value")
 

@@ -8,7 +8,6 @@ and the sampling of the people from a population. All of this is post-processing
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 
 from tacit.errors import NoLaw
 from tacit.exact.arrays import Floats
+from tacit.exact.data_classes import dataclass
 from tacit.mechanisms import RoundedGaussian
 from tacit.mechanisms.spreads import CellNoise, PartNoise, Pivot
 from tacit.statistics.base import Question

@@ -25,12 +25,12 @@ import time
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from tacit.curator.prices import exact_numbers
 from tacit.errors import BadData, InvalidParameter, LedgerError
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Bound, Guarantee
 from tacit.ledger import Ledger, Ticket
 from tacit.ledger.budget import share

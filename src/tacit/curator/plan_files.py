@@ -13,7 +13,7 @@ import math
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -27,6 +27,7 @@ from tacit.curator.prices import Price, price
 from tacit.curator.request import ExactGiven, Given, Query, given_of, query
 from tacit.curator.text import PublicWords, words_in
 from tacit.errors import EmptyComposition, InvalidParameter, NoSuchFile, TacitError, UnknownName, visible
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Always, Bound, Guarantee, RandomData, Unit, people, rows
 from tacit.ledger import record_plan
 from tacit.ledger.store import without_credentials

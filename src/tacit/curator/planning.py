@@ -13,7 +13,7 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from typing import Any, cast
 
@@ -65,6 +65,7 @@ from tacit.curator.selected import assign_clamping_bounds, assign_keys, assign_s
 from tacit.curator.synthesised import assign_synthesis
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
 from tacit.exact.checks import flag
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import down, up
 from tacit.guarantees import (
     Always,

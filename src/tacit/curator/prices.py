@@ -7,12 +7,13 @@ fractions, noise is calibrated to the fractions, and the ledger adds fractions, 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 from tacit.errors import InvalidParameter
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Approximate, Bound, Concentrated, GaussianDP, Guarantee, Pure, RandomData
 
 Number = int | float | Fraction | Decimal

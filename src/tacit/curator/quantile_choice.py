@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -21,6 +21,7 @@ from tacit.curator.intervals import Estimate
 from tacit.curator.prices import CONFIDENCE, Price
 from tacit.curator.selected import RANKS, Ranks, assign_ranks, total_is_public
 from tacit.exact.arrays import AnyArray, Floats
+from tacit.exact.data_classes import dataclass
 from tacit.mechanisms.base import Mechanism
 from tacit.mechanisms.cumulative import CumulativeTree
 from tacit.mechanisms.rank_selection import RankSelection, edges_around, ranges_around

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -28,6 +28,7 @@ from tacit.curator.prices import Price
 from tacit.curator.request import Given
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Always, Bound, Neighbours, RandomData
 from tacit.guarantees.conditions import (
     FIXED_BEFORE,
@@ -66,7 +67,7 @@ class OnRandomData(Assignment):
     @property
     def theorems(self) -> tuple[str, ...]:
         """What the claim rests on."""
-        return (*super(OnRandomData, self).theorems, self.theorem)
+        return (*super().theorems, self.theorem)
 
     # --- which cells are exact ------------------------------------------------------------------------
     def exact_below(self, rows: int) -> int:
@@ -132,7 +133,7 @@ class OnRandomData(Assignment):
         self, question: Question, noisy: NoisyParts, confidence: Fraction, *, coordinates: int = 1
     ) -> Estimate:
         """Values with intervals of the noise; of no width where there is none. A noisy cell is not a small one."""
-        found = super(OnRandomData, self).read(question, noisy, confidence, coordinates=coordinates)
+        found = super().read(question, noisy, confidence, coordinates=coordinates)
         exact, low, high, far = self.exact_cells(noisy), found.low, found.high, found.farthest
         if isinstance(question.form, Share):
             # One of the two has noise: a share grows with the one and falls with the other.
@@ -228,7 +229,7 @@ class OnRandomData(Assignment):
 
     def describe(self) -> dict[str, Any]:
         """The mechanism for a certificate."""
-        said = super(OnRandomData, self).describe()
+        said = super().describe()
         return {**said, "random_data": {**self.given.describe(), "cells": self.cells, "rule": self.theorem}}
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
@@ -22,6 +22,7 @@ from tacit.curator.random_counts import OnRandomData
 from tacit.curator.synthesised import SynthesisAssignment, synthetic_record
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.canonical import sha256
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Bound, Guarantee
 from tacit.ledger import Correction
 from tacit.sources.columns import Date

@@ -31,7 +31,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -47,6 +47,7 @@ from tacit.curator.prices import CONFIDENCE, Number, Price, decimal, flag, state
 from tacit.errors import InvalidParameter, NoLaw, TacitError, UnknownName
 from tacit.exact.canonical import canonical, canonical_table, sha256
 from tacit.exact.checks import positive, whole
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Always, Guarantee, Pure, RandomData, Unit
 from tacit.guarantees.laws.conditions import single_rows
 from tacit.random_data.base import independent, rows_parameter

@@ -13,7 +13,6 @@ import contextlib
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -29,6 +28,7 @@ from tacit.errors import InvalidParameter, ReadFailed, TacitError, charge_made
 from tacit.exact.arrays import Floats
 from tacit.exact.canonical import sha256
 from tacit.exact.checks import whole
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Bound, Guarantee, People
 from tacit.guarantees.conditions import FIXED_PARAMETERS
 from tacit.ledger import Ledger, Recorded, Request

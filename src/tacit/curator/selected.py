@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -21,6 +20,7 @@ from tacit.curator.intervals import Estimate
 from tacit.curator.prices import CONFIDENCE, Price
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
+from tacit.exact.data_classes import dataclass
 from tacit.mechanisms import SparseHistogram, StableHistogram
 from tacit.mechanisms.base import Mechanism
 from tacit.mechanisms.cumulative import Cumulated, Cumulative, cumulative

@@ -10,7 +10,6 @@ import csv
 import io
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,7 @@ from tacit.curator.intervals import Estimate
 from tacit.curator.prices import Number, Price
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Integers
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import down
 from tacit.guarantees.arguments import instance
 from tacit.mechanisms.base import Mechanism

@@ -7,7 +7,7 @@ import html
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from tacit.curator.cells import GOOD, TAKEN, WORDS, label, rule_of
 from tacit.curator.charging import alone, divided_parts, together
 from tacit.errors import InvalidParameter, UnknownName, visible
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Always, BoundedAdversary, Priors, RandomData
 from tacit.guarantees.conditions import told_gamma
 from tacit.ledger import parts_words

@@ -13,7 +13,7 @@ import json
 import math
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -29,6 +29,7 @@ from tacit.curator.request import declared_files, file_stem
 from tacit.curator.request_0_1_0 import earlier_requests, plan_of_0_1_0
 from tacit.errors import InternalError, InvalidParameter, TacitError
 from tacit.exact.canonical import sha256
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Guarantee
 from tacit.guarantees.record import from_record
 from tacit.ledger import Entry

@@ -1,6 +1,7 @@
 """Exact numbers: what `noise`, `guarantees` and all that stands on them compute with.
 
     checks       parameters that are valid from birth
+    data_classes the standard data classes, whose methods are made when they are first needed
     rationals    parameters as exact rationals
     integers     vectors of integers that never wrap around
     rounding     directed rounding, and certified intervals

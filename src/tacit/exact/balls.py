@@ -16,12 +16,12 @@ import math
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tacit.errors import NotCertified
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Interval, down, up
 
 if TYPE_CHECKING:

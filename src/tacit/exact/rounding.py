@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import Any, TypeAlias
 
 from tacit.errors import InvalidParameter
 from tacit.exact.checks import MOST, is_number, plain, refuse_if
+from tacit.exact.data_classes import dataclass
 
 # Parameters as exact rationals: what the caller typed, to the last digit.
 

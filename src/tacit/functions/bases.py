@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -14,6 +13,7 @@ import numpy as np
 from tacit.errors import InvalidParameter, UnknownName
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import is_number, members, set_fields, text, whole
+from tacit.exact.data_classes import dataclass
 from tacit.functions.density_families import DensityFamily
 
 __all__ = ["FourierBasis", "HermiteBasis", "HistogramBasis", "SeriesBasis", "WaveletBasis"]

@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import islice
@@ -25,6 +24,7 @@ from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import is_number, members, set_fields
+from tacit.exact.data_classes import dataclass
 from tacit.functions.boxes import Box
 from tacit.functions.kernels.base import length_parameter
 from tacit.functions.models.features import PublicBox

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,7 @@ import numpy.typing as npt
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.balls import Ball, ball, upper
+from tacit.exact.data_classes import dataclass
 from tacit.exact.enclosures import Enclosure
 from tacit.exact.rounding import Exact, exact_parameter
 from tacit.functions.boxes import as_points

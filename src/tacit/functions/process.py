@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import Any
 
@@ -15,6 +15,7 @@ from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.balls import Ball, ball, lower
 from tacit.exact.checks import members, positive, set_fields, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact, exact_parameter, up
 from tacit.exact.threads import one_thread
 from tacit.functions.boxes import Box

@@ -14,7 +14,6 @@ A condition under which *more* is assumed is weaker: `Always` implies each of th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from functools import partial
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from tacit.errors import NoLaw, UnknownName
 from tacit.exact.checks import check_fields, probability, text
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import digits_up, sum_up
 from tacit.guarantees.arguments import how_many
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from tacit.errors import InvalidParameter, NoLaw, UnitMismatch
 from tacit.exact.checks import text
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import meaning
 from tacit.guarantees.arguments import Numbers, how_many, instance, listed
 from tacit.guarantees.bounds import Bound

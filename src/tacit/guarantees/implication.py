@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from enum import Enum
 
 from tacit.errors import NoLaw
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees.bounds import Approximate, Bound, Concentrated, GaussianDP, Pointwise, Pure, Renyi
 from tacit.guarantees.bounds.profile import Profile
 from tacit.guarantees.curve import Curve

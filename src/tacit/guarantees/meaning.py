@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tacit.errors import NoLaw
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import positive, probability
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import sum_up
 from tacit.guarantees.arguments import instance
 from tacit.guarantees.bounds import Approximate, Bound, GaussianDP, Pure

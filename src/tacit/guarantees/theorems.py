@@ -8,12 +8,12 @@ that differs from its source is marked: CORRECTED (the source is wrong) or SHARP
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from tacit.errors import InvalidParameter, UnknownName
 from tacit.exact.checks import refuse_if
+from tacit.exact.data_classes import dataclass
 
 
 class Standing(StrEnum):

@@ -14,12 +14,12 @@ no more about priv(X) than can be simulated from alt(X). Rows are the case priv 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from tacit.errors import InvalidParameter, UnitMismatch, UnknownName
 from tacit.exact.checks import check_fields, set_fields, text
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees.arguments import how_many, instance
 
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Context
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tacit.errors import BudgetExceeded, InvalidParameter, NoLaw, UnitMismatch
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import down, up
 from tacit.guarantees import Always, Bound, Guarantee, Priors, RandomData, Renyi
 from tacit.guarantees.running_sum import Amounts, Currency, added, currency_of, exceeds, rest, summed

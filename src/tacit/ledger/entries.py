@@ -15,12 +15,13 @@ import json
 import math
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import Any
 
 from tacit.errors import InvalidParameter, TacitError, UnknownName, shows_nothing, visible
 from tacit.exact.canonical import canonical, plain, sha256
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Bound, Guarantee, RandomData
 from tacit.guarantees.record import from_record, to_record
 

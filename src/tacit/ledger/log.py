@@ -9,7 +9,7 @@ import hmac
 import json
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -20,6 +20,7 @@ from sqlalchemy.engine import Connection
 
 from tacit.errors import InvalidParameter, LedgerCorrupt, LedgerVersion, TacitError
 from tacit.exact.canonical import canonical, canonical_table, mac, sha256
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Bound, Guarantee
 from tacit.guarantees.conditions import SEEN, SEEN_ANOTHER
 from tacit.guarantees.record import from_record, to_record

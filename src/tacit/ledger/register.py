@@ -8,11 +8,12 @@ approved where approvals are demanded, is found in a chain as well.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from tacit.errors import InvalidParameter, NotAllowed
 from tacit.exact.canonical import canonical, sha256
+from tacit.exact.data_classes import dataclass
 from tacit.ledger.entries import ASKERS, Person, folded, holds, person_body, read_person
 
 APPROVAL = "tacit approval 1"

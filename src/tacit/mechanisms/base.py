@@ -6,7 +6,6 @@ import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
@@ -20,6 +19,7 @@ from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.arrays import AnyArray
 from tacit.exact.balls import ball, lower, upper
 from tacit.exact.checks import plain, refuse_if, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.integers import add_exact, integer_array, unmasked
 from tacit.exact.rounding import Exact, exact_parameter, up
 from tacit.guarantees import Approximate, Bound, Concentrated, GaussianDP, Guarantee, Pure, Unit

@@ -6,7 +6,7 @@ A body must hold 0 in its inside, or its gauge is infinite in some direction and
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import Any
 
@@ -17,6 +17,7 @@ from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.arrays import Floats
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import check_fields, flag, members, refuse_if, set_fields
+from tacit.exact.data_classes import dataclass
 from tacit.exact.enclosures import Enclosure, Matrix, Reals
 from tacit.exact.integers import real_array
 from tacit.exact.rounding import Exact, exact_parameter

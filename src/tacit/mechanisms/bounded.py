@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -14,6 +13,7 @@ from tacit.accounting.events import Event
 from tacit.exact.arrays import AnyArray
 from tacit.exact.balls import Ball, ball, upper
 from tacit.exact.checks import refuse_if, require, set_fields, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact, down, exact_parameter, up
 from tacit.exact.search import least
 from tacit.guarantees import Approximate

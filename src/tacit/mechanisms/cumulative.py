@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from statistics import NormalDist
@@ -19,6 +18,7 @@ from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import check_fields, flag, refuse_if, set_fields, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.integers import add_exact, integer_array
 from tacit.exact.rounding import Exact, exact_parameter, exact_value, up
 from tacit.guarantees import GaussianDP, Pure

@@ -10,7 +10,6 @@ exact on that grid, its sensitivity is a sum of squares of whole numbers, and no
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
@@ -21,6 +20,7 @@ from tacit.accounting.correlated import CorrelatedNoise
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import set_fields, whole
+from tacit.exact.data_classes import dataclass
 
 __all__ = ["GridFactor"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -20,6 +20,7 @@ import numpy.typing as npt
 from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.arrays import Floats, Integers
 from tacit.exact.checks import check_fields, flag
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact
 from tacit.mechanisms.base import confidence_level
 from tacit.mechanisms.gaussian import RoundedGaussian

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -24,6 +23,7 @@ import numpy.typing as npt
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter, UnknownName
 from tacit.exact.checks import set_fields, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact, up
 from tacit.guarantees import Pure
 from tacit.mechanisms.base import epsilon_parameter, shown

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
@@ -19,6 +18,7 @@ from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import flag, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.integers import real_array
 from tacit.exact.rounding import Exact
 from tacit.mechanisms.bodies import Contribution, Gauge

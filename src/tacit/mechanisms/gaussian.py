@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.balls import Ball, ball, precision, upper
 from tacit.exact.checks import refuse_if, set_fields, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.integers import integer_array
 from tacit.exact.rounding import Exact, down, exact_parameter, up
 from tacit.exact.search import bisected

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,6 +16,7 @@ from tacit.accounting.events import Event
 from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import check_fields, refuse_if, set_fields, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.integers import add_exact
 from tacit.exact.rounding import Exact, exact_parameter, exact_value, up
 from tacit.guarantees import Pure
@@ -248,7 +248,7 @@ class Geometric(AdditiveMechanism):
     """
 
     epsilon: Exact
-    sensitivity: CountSensitivity = CountSensitivity(1)  # noqa: RUF009
+    sensitivity: CountSensitivity = CountSensitivity(1)
 
     def __post_init__(self) -> None:
         check_fields(self, epsilon=epsilon_value)
@@ -335,7 +335,7 @@ class TruncatedGeometric(Mechanism):
     epsilon: Exact
     low: int
     high: int
-    sensitivity: CountSensitivity = CountSensitivity(1)  # noqa: RUF009
+    sensitivity: CountSensitivity = CountSensitivity(1)
 
     def __post_init__(self) -> None:
         check_fields(self, epsilon=epsilon_value)

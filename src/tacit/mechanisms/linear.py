@@ -11,7 +11,7 @@ import contextlib
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -22,6 +22,7 @@ from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter, NotCertified, UnknownName
 from tacit.exact.arrays import Floats, Integers
 from tacit.exact.checks import flag, members, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.integers import integer_array
 from tacit.exact.rounding import Exact
 from tacit.exact.search import bisected

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -24,6 +23,7 @@ from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import check_fields, flag, refuse_if, set_fields, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.integers import integer_array
 from tacit.exact.rounding import Exact, up
 from tacit.exact.search import bisected

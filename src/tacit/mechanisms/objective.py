@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, TypeVar
 
@@ -22,6 +21,7 @@ from tacit.accounting.events import ComposedEvent, Event, GaussianEvent, Objecti
 from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import positive, refuse_if, set_fields, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact, down, up
 from tacit.guarantees import GaussianDP, Profile, gaussian_budget
 from tacit.mechanisms.base import Mechanism, Released, epsilon_parameter, on_grid, shown

@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import Any
 
@@ -25,6 +25,7 @@ import numpy.typing as npt
 from tacit.errors import InvalidParameter
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import flag, members, positive, set_fields, text, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.integers import add_exact
 from tacit.exact.rounding import Exact, exact_parameter
 from tacit.guarantees import Guarantee, Neighbours, People, Unit, rows

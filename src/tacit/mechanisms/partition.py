@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from bisect import bisect_left
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache, partial
 from statistics import NormalDist
@@ -22,6 +22,7 @@ from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.arrays import AnyArray, Booleans
 from tacit.exact.balls import Ball, ball, lower, precision, upper
 from tacit.exact.checks import check_fields, flag, set_fields, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.integers import add_exact, integer_array, narrowed
 from tacit.exact.rounding import Exact, down, exact_parameter, up
 from tacit.exact.search import bisected

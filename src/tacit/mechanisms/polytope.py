@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from functools import lru_cache, partial
 from typing import Any
@@ -21,6 +21,7 @@ import numpy as np
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw, NotCertified
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import check_fields, refuse_if, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.enclosures import Matrix, Reals
 from tacit.exact.integers import unmasked
 from tacit.exact.rounding import Exact, exact_parameter, exact_value, up

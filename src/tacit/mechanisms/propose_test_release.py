@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy.typing as npt
 from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.exact.arrays import AnyArray
 from tacit.exact.checks import check_fields, refuse_if, set_fields, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.integers import add_exact, integer_array
 from tacit.exact.rounding import Exact
 from tacit.exact.search import bisected

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
 from tacit.accounting.events import ComposedEvent, Event, PureEvent
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import positive, refuse_if, require, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact, up
 from tacit.exact.search import bisected
 from tacit.guarantees import Pure

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -20,6 +19,7 @@ from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter, TooManyCells
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import flag, refuse_if, set_fields, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.integers import integer_array
 from tacit.exact.rounding import Exact
 from tacit.guarantees import Bound, Neighbours

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,6 +16,7 @@ from tacit.accounting.events import Event
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
 from tacit.exact.balls import Ball, ball, precision, upper
 from tacit.exact.checks import check_fields, members, plain, refuse_if, set_fields, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact, exact_parameter, exact_value, up
 from tacit.exact.search import bisected
 from tacit.guarantees import Pure

@@ -8,13 +8,13 @@ A sensitivity is that of the statistic *on its grid*: what rounding adds is coun
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import TypeVar
 
 from tacit.errors import InvalidParameter
 from tacit.exact.checks import check_fields, flag, plain, refuse_if, set_fields, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact, exact_parameter
 from tacit.noise import grid_spacing
 

@@ -8,7 +8,7 @@ computed from the data and is as secret as they are.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -19,6 +19,7 @@ import numpy.typing as npt
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
 from tacit.exact.balls import ball, lower, precision, upper
 from tacit.exact.checks import check_fields, refuse_if, set_fields, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.enclosures import Reals
 from tacit.exact.integers import add_exact, integer_array
 from tacit.exact.rounding import Exact, exact_parameter, exact_value, up

@@ -8,7 +8,7 @@ it passes: the same law as noise on every cell (theorem `sparse-histogram`), at 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from functools import lru_cache, partial
 from typing import Any, ClassVar, Literal, TypedDict, Unpack
@@ -21,6 +21,7 @@ from tacit.errors import InvalidParameter, NotCertified, TooManyCells
 from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.balls import Ball, ball, precision, upper
 from tacit.exact.checks import check_fields, refuse_if, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.integers import add_exact, integer_array, narrowed
 from tacit.exact.rounding import Exact, exact_parameter, up
 from tacit.exact.search import bisected

@@ -7,7 +7,6 @@ which one unit alone occupies is released. It is computed exactly for what one u
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar
@@ -22,6 +21,7 @@ from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.arrays import AnyArray
 from tacit.exact.balls import Ball, upper
 from tacit.exact.checks import check_fields, refuse_if, set_fields, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.integers import add_exact, integer_array, narrowed
 from tacit.exact.rounding import Exact, exact_parameter, up
 from tacit.exact.search import bisected

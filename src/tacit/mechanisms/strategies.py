@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -16,6 +15,7 @@ from tacit.errors import EmptyComposition, InvalidParameter, TooManyCells
 from tacit.exact.arrays import Floats, Integers
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import flag, members, set_fields, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.integers import unmasked
 from tacit.exact.rounding import Exact, up
 from tacit.guarantees import Bound, GaussianDP, Neighbours

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import InitVar, dataclass
+from dataclasses import InitVar
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -17,6 +17,7 @@ from tacit.accounting.events import SimpleEvent
 from tacit.errors import InvalidParameter
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import check_fields, set_fields, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.integers import integer_array
 from tacit.exact.rounding import Exact, exact_parameter
 from tacit.mechanisms.base import Released, epsilon_parameter, epsilon_value, shown

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -21,6 +20,7 @@ from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.checks import check_fields, flag, members, refuse_if, set_fields, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.integers import integer_array
 from tacit.exact.rounding import Exact, exact_parameter, exact_value
 from tacit.guarantees import Bound

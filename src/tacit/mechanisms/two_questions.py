@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from tacit.accounting.events import Event
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import members, refuse_if, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact, up
 from tacit.guarantees import Pure
 from tacit.mechanisms.base import Mechanism, Released, confidence_level, epsilon_parameter

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from functools import partial
 
@@ -19,6 +19,7 @@ import numpy.typing as npt
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import check_fields, flag, members, refuse_if, set_fields, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.enclosures import Enclosure, Matrix, Reals, root, total
 from tacit.exact.rounding import Exact, exact_parameter, exact_value
 from tacit.noise.grid import ContinuousDistribution, Draws, Needs, coordinate_of, unknown

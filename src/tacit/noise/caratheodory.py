@@ -12,7 +12,6 @@ Theorems `caratheodory-sampler`, `caratheodory-inertia`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import prod
@@ -25,6 +24,7 @@ from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.arrays import Floats
 from tacit.exact.balls import ball, lower, upper
 from tacit.exact.checks import set_fields, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.enclosures import Enclosure, Reals, root, running
 from tacit.exact.integers import real_array
 from tacit.noise.bodies import Body

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 
 import flint
@@ -22,6 +21,7 @@ from tacit.errors import InvalidParameter, NoLaw, NotCertified
 from tacit.exact.arrays import AnyArray
 from tacit.exact.balls import Ball, CertifiedReal, ball, precision
 from tacit.exact.checks import refuse_if, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.enclosures import Enclosure, Reals, constant
 from tacit.exact.rounding import Exact, exact_parameter
 from tacit.noise.marginals import Marginal

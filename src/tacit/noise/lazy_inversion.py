@@ -13,7 +13,6 @@ names the one or two boundaries that can matter. Where no guide is that short, b
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import flint
@@ -23,6 +22,7 @@ import numpy.typing as npt
 from tacit.errors import NotCertified
 from tacit.exact.arrays import AnyArray, Words
 from tacit.exact.balls import Ball, precision, scaled_floor
+from tacit.exact.data_classes import dataclass
 from tacit.exact.search import bisected
 from tacit.noise.source import Source
 

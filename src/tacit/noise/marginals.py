@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Self
@@ -20,6 +20,7 @@ import numpy.typing as npt
 from tacit.errors import NoLaw
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import refuse_if
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact, exact_parameter
 from tacit.exact.search import bisected
 

@@ -8,7 +8,6 @@ bits are still uniform. So each draw is a random interval that shrinks, without 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
@@ -18,6 +17,7 @@ import numpy.typing as npt
 
 from tacit.exact.arrays import Words
 from tacit.exact.balls import Ball, ball, precision
+from tacit.exact.data_classes import dataclass
 from tacit.exact.enclosures import Enclosure
 from tacit.noise.distributions.base import MARGIN, Series, exp_minus, gaussian_terms, quick_table
 from tacit.noise.distributions.geometric import geometric_digits, truncated_digit

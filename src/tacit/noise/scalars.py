@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 
@@ -18,6 +17,7 @@ import numpy.typing as npt
 from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.balls import Ball, ball
 from tacit.exact.checks import check_fields, set_fields, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.enclosures import Reals, total
 from tacit.exact.rounding import Exact, exact_parameter, exact_value
 from tacit.noise.grid import (

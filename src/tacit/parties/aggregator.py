@@ -16,7 +16,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ import numpy.typing as npt
 from tacit.errors import BadMessage, BudgetExceeded, InvalidParameter, JointRefused, TacitError
 from tacit.exact.arrays import Words
 from tacit.exact.checks import positive
+from tacit.exact.data_classes import dataclass
 from tacit.parties.holder import SEALED, Holder, KeptHolder, list_digest, locked, write_private
 from tacit.parties.masks import SHARE_BYTES, add_mask, agreed, commitment, derive, join, public_of, weights
 from tacit.parties.session import AGGREGATOR, Message, Session, pack, read, write

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from tacit.curator.certificate import PublicKey
 from tacit.curator.plan_files import asks_in, known, parse_toml, price_in, read_text, unit_in
 from tacit.errors import BadMessage, InvalidParameter, visible
 from tacit.exact.canonical import sha256
+from tacit.exact.data_classes import dataclass
 from tacit.ledger.names import admitted
 from tacit.parties.aggregator import Aggregator, SecureSum
 from tacit.parties.holder import locked, write_private

@@ -11,7 +11,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.arrays import Words
 from tacit.exact.canonical import canonical, sha256
 from tacit.exact.checks import check_fields, non_negative, refuse_if, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import digits_up
 from tacit.guarantees import Bound, BoundedAdversary, Guarantee, Neighbours, Pure, Unit
 from tacit.noise.source import Source, default_source

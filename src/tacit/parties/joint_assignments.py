@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -22,6 +22,7 @@ from tacit.curator.functions.fits import PureDensityFit, pure_density_fit
 from tacit.curator.prices import Price
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray, Floats
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import digits_up, up
 from tacit.functions.densities import ReleasedDensity
 from tacit.functions.densities.noises import SharedLaplaceNoise

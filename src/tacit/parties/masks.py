@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from tacit.errors import BadMessage, InvalidParameter
 from tacit.exact.arrays import Words
 from tacit.exact.checks import text
+from tacit.exact.data_classes import dataclass
 from tacit.noise.source import Source, default_source
 
 NONCE = bytes(12)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Self
@@ -22,6 +22,7 @@ from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import non_negative, positive, probability, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.integers import add_exact
 from tacit.exact.rounding import down, up
 from tacit.exact.search import bisected

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from functools import lru_cache
 from math import comb
@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from tacit.errors import BadMessage, InvalidParameter
 from tacit.exact.checks import refuse_if, set_fields, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import up
 from tacit.parties.masks import commitment
 

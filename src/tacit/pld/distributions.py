@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.exact.arrays import UNIT, Column, Floats
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Interval
 
 # Pairs on a grid of losses: connect-the-dots, with all that is needed to bound it from both sides.

@@ -10,12 +10,13 @@ bounded without being computed (`cutoff_frequency`). A few hundred of billions a
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.exact.arrays import UNIT, Floats
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Interval
 from tacit.exact.search import bisected
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations, combinations_with_replacement, groupby, pairwise
@@ -17,6 +17,7 @@ from tacit.errors import EmptyComposition
 from tacit.exact.arrays import Floats
 from tacit.exact.balls import ball, precision
 from tacit.exact.checks import require
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Interval, sum_up
 from tacit.exact.search import bisected
 from tacit.pld.characteristic import CharacteristicComposition

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from tacit.exact.arrays import UNIT, Floats, column
 from tacit.exact.balls import precision
+from tacit.exact.data_classes import dataclass
 from tacit.pld.pairs.base import Pair
 
 # Rules of quadrature for losses whose error is bounded for every transform that composition needs.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any, Protocol
 
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.exact.arrays import UNIT, Floats
+from tacit.exact.data_classes import dataclass
 from tacit.pld.fourier import CertifiedCurve, times_exp
 from tacit.pld.quadrature import Quadrature, QuadratureRange
 

@@ -11,7 +11,6 @@ import itertools
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -33,6 +32,7 @@ from tacit.exact.checks import (
     set_fields,
     whole,
 )
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact, exact_parameter, up
 from tacit.guarantees import Approximate, Pure
 from tacit.guarantees.conditions import (

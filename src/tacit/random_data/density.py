@@ -12,7 +12,6 @@ and with bandwidth sqrt(b^2 - w^2/12) and cells of width w it has the mean of th
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ import numpy.typing as npt
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import positive, set_fields, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact, exact_parameter
 from tacit.guarantees import Guarantee
 from tacit.noise.source import Source

@@ -9,7 +9,6 @@ privacy with 2 gamma (theorem `predictive-implies-random`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 
@@ -19,6 +18,7 @@ import numpy.typing as npt
 from tacit.errors import InvalidParameter
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import check_fields, flag, refuse_if, set_fields, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.integers import add_exact, integer_array
 from tacit.exact.rounding import Exact, up
 from tacit.guarantees import Pure

@@ -5,11 +5,11 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tacit.curator.cells import NOISY
 from tacit.curator.text import three
+from tacit.exact.data_classes import dataclass
 from tacit.report.view import (
     CellView,
     Key,

@@ -15,7 +15,7 @@ import json
 import math
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from tacit.curator.plan_files import PlanFile
 from tacit.curator.request import file_stem
 from tacit.errors import InvalidParameter
 from tacit.exact.canonical import sha256
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Guarantee
 from tacit.guarantees.record import from_record
 from tacit.ledger import Correction

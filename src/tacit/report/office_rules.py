@@ -12,7 +12,7 @@ released numbers. No privacy comes from these rules, and none is lost by them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from tacit.curator.cells import QualityFlag, QualityRule, flags_of, rule_of
 from tacit.curator.release import Release
 from tacit.curator.text import OfficeRules
 from tacit.exact.arrays import Floats
+from tacit.exact.data_classes import dataclass
 
 SMALL = "small"
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from tacit.curator.cells import ABSENT, NOISY
 from tacit.curator.text import three
+from tacit.exact.data_classes import dataclass
 from tacit.report.drawing import (
     LABELS,
     axes_of_table,

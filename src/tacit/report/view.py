@@ -11,7 +11,6 @@ import math
 import re
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from html import escape
 from typing import Any, Literal, NoReturn, get_args
 from urllib.parse import quote
@@ -20,6 +19,7 @@ from tacit.curator import Plan, Release
 from tacit.curator.cells import QualityFlag, QualityRule
 from tacit.curator.text import SLACK, Figures, PublicWords, figures, outwards, three
 from tacit.errors import InvalidParameter, UnknownName, visible
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import theorem
 from tacit.guarantees.units import GroupOf, People, Unit
 

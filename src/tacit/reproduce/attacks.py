@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tacit.attacks import (
@@ -21,6 +20,7 @@ from tacit.attacks import (
     which_answer,
 )
 from tacit.curator import Curator
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Pure, people, rows
 from tacit.noise import SeededSource
 from tacit.report.figures import ACCENT, INK, MUTED, label

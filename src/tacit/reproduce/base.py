@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tacit.exact.data_classes import dataclass
 from tacit.report.figures import style
 
 if TYPE_CHECKING:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from tacit.coupled.noiseless import exact_sum
 from tacit.coupled.noiseless.thesis import prism_forms, rectangle_theorem, uniform_theorem
+from tacit.exact.data_classes import dataclass
 from tacit.report.figures import ACCENT, INK, MUTED, label
 from tacit.reproduce.base import Made, Reproduction
 

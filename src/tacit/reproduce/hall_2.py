@@ -6,7 +6,6 @@ import csv
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ import numpy.typing as npt
 
 from tacit.errors import BadData
 from tacit.exact.arrays import Floats
+from tacit.exact.data_classes import dataclass
 from tacit.mechanisms import (
     L1,
     L2,

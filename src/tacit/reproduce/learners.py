@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tacit.attacks import Draws
+from tacit.exact.data_classes import dataclass
 from tacit.mechanisms import Exponential, Score
 from tacit.report.figures import ACCENT, INK, MUTED, label
 from tacit.reproduce.base import Made, Reproduction

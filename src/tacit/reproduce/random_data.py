@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tacit.exact.arrays import Floats
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Neighbours
 from tacit.mechanisms import L1, Laplace, hall_threshold
 from tacit.noise import SeededSource

@@ -17,7 +17,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -27,6 +26,7 @@ import numpy as np
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import positive, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact
 from tacit.guarantees.arguments import listed
 from tacit.mechanisms.base import epsilon_parameter

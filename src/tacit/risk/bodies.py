@@ -10,7 +10,6 @@ can be moved outwards.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -19,6 +18,7 @@ import numpy as np
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact, exact_parameter
 from tacit.mechanisms.base import epsilon_parameter
 from tacit.risk.certificate import as_loss, epsilon_level

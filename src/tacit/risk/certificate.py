@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import Any
 
@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, UnknownName
 from tacit.exact.arrays import Floats
+from tacit.exact.data_classes import dataclass
 
 # The truncated geometric law of a count, and certified sums over it.
 #

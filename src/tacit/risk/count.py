@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import Any
 
@@ -15,6 +15,7 @@ from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import refuse_if, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact, exact_parameter, up
 from tacit.exact.search import bisected
 from tacit.guarantees import Pure

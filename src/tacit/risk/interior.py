@@ -14,12 +14,12 @@ Source: Mehrotra 1992 for the step rule; the compact form is theorem `optimal-co
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
 from tacit.exact.arrays import Floats
+from tacit.exact.data_classes import dataclass
 from tacit.risk.certificate import GeometricKernel
 
 # Back from half a range to the whole: for a symmetric loss h(n-y) = n - h(y), and the prior mirrors itself.

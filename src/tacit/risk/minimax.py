@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Required, TypedDict, Unpack
@@ -16,6 +15,7 @@ from typing import Any, Required, TypedDict, Unpack
 from tacit.errors import InvalidParameter, UnknownName
 from tacit.exact.balls import ball, lower
 from tacit.exact.checks import non_negative, refuse_if, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact
 from tacit.guarantees import Neighbours
 from tacit.mechanisms.base import epsilon_parameter

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from tacit.errors import InvalidParameter, UnknownName
 from tacit.exact.canonical import formerly
 from tacit.exact.checks import whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact, exact_parameter, up
 from tacit.guarantees import Neighbours
 from tacit.mechanisms.base import epsilon_parameter

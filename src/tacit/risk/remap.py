@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import refuse_if
+from tacit.exact.data_classes import dataclass
 from tacit.exact.threads import one_thread
 from tacit.risk.certificate import (
     Certificate,

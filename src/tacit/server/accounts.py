@@ -15,13 +15,13 @@ import os
 import re
 import threading
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
 
 from tacit.errors import InvalidParameter, NotAllowed, UnknownName
+from tacit.exact.data_classes import dataclass
 from tacit.server.store import (
     JOBS,
     LINKS,

@@ -19,13 +19,14 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from http.client import HTTPException
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
 from tacit import errors
 from tacit.errors import InvalidParameter, LedgerError, NotReachable, TacitError
+from tacit.exact.data_classes import dataclass
 
 if TYPE_CHECKING:
     import pandas as pd

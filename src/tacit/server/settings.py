@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from tacit.errors import InvalidParameter, UnknownName
+from tacit.exact.data_classes import dataclass
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 FILE = "server.toml"

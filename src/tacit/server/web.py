@@ -11,7 +11,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from http.cookies import SimpleCookie
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote, urlsplit
@@ -21,6 +21,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 
 from tacit.errors import InvalidParameter, TacitError
+from tacit.exact.data_classes import dataclass
 from tacit.server.accounts import CROWDED, SLOW, Member, WebSession, same
 from tacit.server.pool import RemoteProblem
 from tacit.server.store import new_secret

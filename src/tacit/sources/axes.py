@@ -9,13 +9,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Integral
 from typing import Any, ClassVar
 
 from tacit.errors import EmptyComposition, InvalidParameter, MissingBounds, TooManyCells, WrongType
 from tacit.exact.checks import members, set_fields, text, whole
+from tacit.exact.data_classes import dataclass
 from tacit.sources.columns import Category, Flag, Integer, Measured, Number
 from tacit.sources.expressions import Expression
 from tacit.sources.schema import Schema

@@ -14,12 +14,13 @@ from __future__ import annotations
 import datetime
 import math
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
 from tacit.exact.checks import members
+from tacit.exact.data_classes import dataclass
 
 # Checks of what is declared: each returns a plain value or raises a typed error.
 

@@ -7,10 +7,10 @@ import itertools
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from tacit.errors import BadExpression, InvalidParameter, UnknownColumn
+from tacit.exact.data_classes import dataclass
 from tacit.sources.columns import Category, Column, Date, Flag
 
 # The closed language of derived columns: what may be computed from the declared columns of one row.

@@ -20,11 +20,11 @@ import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
 
 from tacit.errors import BadData, InvalidParameter, ReadFailed, TacitError
+from tacit.exact.data_classes import dataclass
 
 # Who waits may watch: how much of a long piece of work is done, told to one function of the caller's own.
 #

@@ -24,10 +24,11 @@ import datetime
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from tacit.errors import BadExpression, InvalidParameter, UnknownName, WrongType
+from tacit.exact.data_classes import dataclass
 from tacit.sources.columns import Category, Column, Date, Flag, Number
 from tacit.sources.schema import Schema
 

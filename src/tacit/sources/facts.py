@@ -23,11 +23,11 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tacit.errors import BadData
+from tacit.exact.data_classes import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

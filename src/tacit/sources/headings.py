@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from typing import Any
 
+from tacit.exact.data_classes import dataclass
 from tacit.sources import error_boundary
 from tacit.sources.opening.files import Files
 from tacit.sources.opening.joining import names_of

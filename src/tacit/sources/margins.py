@@ -11,13 +11,14 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.exact.arrays import AnyArray, Integers
+from tacit.exact.data_classes import dataclass
 from tacit.sources import error_boundary
 from tacit.sources.axes import Aggregate, CountRows
 from tacit.sources.bounding import bounded_relation, reader_of

@@ -12,13 +12,13 @@ import heapq
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import reduce
 from operator import or_
 from pathlib import Path
 from typing import Any
 
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import People
 from tacit.sources import error_boundary
 from tacit.sources.axes import Axis, Listed, OpenAxis

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from tacit.errors import UnitMismatch
 from tacit.exact.arrays import AnyArray, Floats
+from tacit.exact.data_classes import dataclass
 from tacit.sources import error_boundary
 from tacit.sources.axes import Aggregate, Axis, CountPeople, CountRows, Listed, OpenAxis, cell_count, is_wide
 from tacit.sources.bounding import bounded_relation, reader_of

@@ -11,7 +11,7 @@ import itertools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from fractions import Fraction
 from itertools import chain
 from typing import Any, ClassVar, Literal
@@ -22,6 +22,7 @@ import numpy.typing as npt
 from tacit.errors import InvalidParameter, UnitMismatch
 from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.checks import flag, members, set_fields, text
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Coupled, GroupOf, Neighbours, People, Rows, Unit
 from tacit.mechanisms import RoundedGaussian
 from tacit.mechanisms.spreads import CellNoise, PartNoise, laplace_factor, normal_factor

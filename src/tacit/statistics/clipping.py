@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy as np
 from tacit.errors import InvalidParameter, NoLaw, UnitMismatch, UnknownName, WrongType
 from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.checks import positive, set_fields, text
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Rows, Unit
 from tacit.sources.axes import CountAbove
 from tacit.sources.columns import Date

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
 from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.checks import members, set_fields, whole
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Unit
 from tacit.mechanisms.fitted_tables import MOST_FITTED
 from tacit.sources.axes import Axis, Binned, CountPeople, CountRows, Magnitudes, axis_of, bins
@@ -125,7 +125,7 @@ class Count(Statistic):
 
     def describe(self) -> dict[str, Any]:
         """As other statistics; `over` where there is something to say."""
-        said = super(Count, self).describe()
+        said = super().describe()
         return said if self.over else {k: v for k, v in said.items() if k != "over"}
 
     def _aggregate(self) -> CountRows | CountPeople:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy.typing as npt
 
 from tacit.errors import EmptyComposition, InvalidParameter, NotCertified, TooManyCells
 from tacit.exact.arrays import Floats, Integers
+from tacit.exact.data_classes import dataclass
 from tacit.statistics.consistency import nearest_histogram, nearest_rows
 
 Columns = tuple[str, ...]

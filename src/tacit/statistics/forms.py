@@ -10,7 +10,6 @@ noise of sum c_i noisy_i is known exactly, so the r at which it is not surprisin
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -18,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.exact.arrays import Floats
+from tacit.exact.data_classes import dataclass
 
 Parts = Mapping[str, npt.ArrayLike]
 

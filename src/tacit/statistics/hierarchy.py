@@ -6,7 +6,7 @@ import itertools
 import threading
 from collections import deque
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
@@ -16,6 +16,7 @@ import numpy.typing as npt
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
 from tacit.exact.arrays import AnyArray, Floats, Integers
 from tacit.exact.checks import members, set_fields
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import People, Unit
 from tacit.sources.axes import Axis, Binned, CountRows, Listed, OpenAxis, axes_of
 from tacit.sources.expressions import Expression

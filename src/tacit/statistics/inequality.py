@@ -11,7 +11,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Integral
 from typing import Any, ClassVar, Literal
@@ -21,6 +20,7 @@ import numpy as np
 from tacit.errors import InvalidParameter, WrongType
 from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.checks import members, set_fields, text, whole
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Unit
 from tacit.mechanisms.spreads import PartNoise, normal_factor
 from tacit.sources.axes import Bins, CountRows, OpenAxis, Steps, cell_count

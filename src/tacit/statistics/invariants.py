@@ -10,7 +10,7 @@ question about the data. Totals that contradict each other are an error, before 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray
 from tacit.exact.canonical import canonical, sha256
 from tacit.exact.checks import set_fields, whole
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Guarantee, Neighbours, Unit
 from tacit.statistics.base import Question, stacked
 from tacit.statistics.counts import Count, Margins

@@ -16,12 +16,12 @@ Theorem `survival-intervals`. Post-processing: nothing here sees a row.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from tacit.exact.arrays import Floats
+from tacit.exact.data_classes import dataclass
 from tacit.mechanisms.spreads import normal_factor
 
 FEWEST = 10.0

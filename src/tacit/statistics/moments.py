@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -25,6 +24,7 @@ import numpy as np
 
 from tacit.errors import EmptyComposition, InvalidParameter, WrongType
 from tacit.exact.arrays import AnyArray
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Unit
 from tacit.sources.axes import CountRows, Listed, Squares, Steps
 from tacit.sources.columns import Date, Measured

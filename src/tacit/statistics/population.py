@@ -16,7 +16,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.exact.arrays import AnyArray, Floats
+from tacit.exact.data_classes import dataclass
 from tacit.statistics.forms import Form, Parts, reals
 
 INDEPENDENT = "the rows are independent draws from the population"

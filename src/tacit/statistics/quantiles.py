@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from tacit.errors import EmptyComposition, InvalidParameter, TooManyCells, UnknownName
 from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.checks import members, set_fields, whole
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import People, Unit
 from tacit.sources.axes import Axis, Binned, CountRows, Cut, axis_of, bins, cell_count
 from tacit.sources.expressions import Expression

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -17,6 +17,7 @@ import numpy as np
 from tacit.errors import InvalidParameter, UnknownName, WrongType
 from tacit.exact.arrays import AnyArray
 from tacit.exact.checks import positive, set_fields, text
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Unit
 from tacit.sources.axes import Axis, Factor, OpenAxis, Products, axis_of, cell_count
 from tacit.sources.columns import Date, Measured

@@ -17,7 +17,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
@@ -26,6 +25,7 @@ import numpy as np
 from tacit.errors import EmptyComposition, InvalidParameter, MissingBounds, WrongType
 from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.checks import is_number, set_fields, text
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Unit
 from tacit.mechanisms.spreads import PartNoise, normal_quantile
 from tacit.sources.axes import Listed

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy.typing as npt
 from tacit.errors import EmptyComposition, InvalidParameter, TacitError, UnknownName
 from tacit.exact.arrays import AnyArray
 from tacit.exact.checks import members, set_fields
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact
 from tacit.guarantees import GroupOf, Unit
 from tacit.mechanisms import L1, L2, Gaussian, Impossible, KeysOfAUnit, SparseHistogram

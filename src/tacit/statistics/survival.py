@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar, Literal
 
@@ -18,6 +17,7 @@ import numpy as np
 from tacit.errors import EmptyComposition, InvalidParameter, WrongType
 from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.checks import is_number, members, plain, set_fields, text, whole
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Unit
 from tacit.mechanisms.spreads import PartNoise
 from tacit.sources.axes import Axis, Bins, CountRows, OpenAxis, axis_of

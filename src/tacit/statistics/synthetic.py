@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy.typing as npt
 
 from tacit.errors import EmptyComposition, InvalidParameter, TooManyCells, UnknownColumn
 from tacit.exact.arrays import Integers
+from tacit.exact.data_classes import dataclass
 from tacit.noise import uniform_integer
 from tacit.noise.source import Source, default_source
 from tacit.sources.axes import Axis, Bins, Cut, Listed, OpenAxis

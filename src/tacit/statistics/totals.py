@@ -12,7 +12,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar, Literal
@@ -22,6 +21,7 @@ import numpy as np
 from tacit.errors import EmptyComposition, InvalidParameter, TooManyCells, UnknownName
 from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.checks import members, set_fields
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Unit
 from tacit.mechanisms import Laplace, RoundedGaussian
 from tacit.mechanisms.spreads import PartNoise, normal_factor
@@ -169,7 +169,7 @@ class TableWithTotals(Statistic):
 
     def describe(self) -> dict[str, Any]:
         """As other statistics; binned columns as those of `by`."""
-        said = super(TableWithTotals, self).describe()
+        said = super().describe()
         shown = [c if isinstance(c, str) else {"column": c.column, "edges": _edges(c)} for c in self.columns]
         return {**said, "columns": shown}
 

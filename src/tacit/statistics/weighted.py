@@ -13,7 +13,7 @@ public figures: what was calibrated on the rows of this table is refused.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -22,6 +22,7 @@ import numpy as np
 from tacit.errors import InvalidParameter, NoLaw, UnknownName, WrongType
 from tacit.exact.arrays import AnyArray
 from tacit.exact.checks import set_fields, text
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Unit
 from tacit.sources.axes import Axis, Factor, OpenAxis, Products, axis_of, cell_count
 from tacit.sources.columns import Date, Measured

@@ -20,7 +20,7 @@ import itertools
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +30,7 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, UnknownName
 from tacit.exact.arrays import Integers
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import People, Unit
 from tacit.noise.source import SeededSource
 from tacit.sources.axes import Axis, Bins, Cut, Listed

@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.exact.arrays import Integers
+from tacit.exact.data_classes import dataclass
 from tacit.sources.margins import counts_of
 from tacit.synthesis.schedule import Schedule
 from tacit.synthesis.trees import Margin, cells_of

@@ -10,12 +10,13 @@ a distribution out; nothing here sees a row. Source: McKenna, Sheldon, Miklau 20
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from tacit.exact.arrays import Floats, Integers
+from tacit.exact.data_classes import dataclass
 from tacit.synthesis.trees import JunctionTree, Margin, junction_tree
 
 FLOOR = -1e30

@@ -13,12 +13,13 @@ true counts enter a choice, a measurement and the final errors, and nothing else
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 
 import numpy as np
 
 from tacit.exact.arrays import Integers
+from tacit.exact.data_classes import dataclass
 from tacit.mechanisms import RoundedGaussian
 from tacit.noise.source import Source, default_source
 from tacit.sources.error_boundary import each

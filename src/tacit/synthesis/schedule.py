@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 
 from tacit.accounting import account, events
 from tacit.accounting.events import Event
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Neighbours, Unit
 from tacit.mechanisms import L2, Exponential, RoundedGaussian, Score
 from tacit.mechanisms.base import Mechanism

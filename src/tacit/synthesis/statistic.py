@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -17,6 +16,7 @@ import numpy as np
 
 from tacit.errors import EmptyComposition, InvalidParameter, MissingBounds, TooManyCells, WrongType
 from tacit.exact.checks import members, set_fields, text, whole
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Unit
 from tacit.sources.axes import Axis, Binned, Listed, OpenAxis, axis_of
 from tacit.sources.columns import Date, Number

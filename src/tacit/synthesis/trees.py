@@ -10,7 +10,8 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from tacit.exact.data_classes import dataclass
 
 Margin = tuple[int, ...]
 """Places of columns, rising."""

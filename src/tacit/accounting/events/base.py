@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar
 
 from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.exact.checks import check_fields, set_fields
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Concentrated, GaussianDP, Profile, Pure, convert
 from tacit.guarantees.arguments import how_many, listed
 from tacit.guarantees.running_sum import PURE, summed

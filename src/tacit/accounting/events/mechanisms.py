@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from functools import lru_cache, partial
 from itertools import accumulate, pairwise
@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from tacit.accounting.events.base import ComposedEvent, Event, RepeatedEvent, SimpleEvent, both_orders
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import check_fields, non_negative, positive, probability, set_fields
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import down, up
 from tacit.guarantees.arguments import how_many, listed
 from tacit.guarantees.units import Neighbours

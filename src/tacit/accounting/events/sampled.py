@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import ClassVar
@@ -20,6 +19,7 @@ from tacit.accounting.events.base import (
 from tacit.accounting.events.mechanisms import GaussianEvent, RandomizedResponseEvent
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
 from tacit.exact.checks import check_fields, positive, probability, whole
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees.arguments import how_many, listed
 from tacit.guarantees.units import Neighbours
 from tacit.pld import (

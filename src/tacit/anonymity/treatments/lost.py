@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from tacit.anonymity.treatments.methods import encoded, is_number, numbers
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.canonical import formerly
+from tacit.exact.data_classes import dataclass
 
 __all__ = ["CorrectedRegression", "Lost", "compare_tables", "corrected_covariance", "corrected_regression"]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from tacit.errors import EmptyComposition, InvalidParameter, UnknownColumn, Wron
 from tacit.exact.arrays import Floats, Integers
 from tacit.exact.checks import is_number as coding_is_number
 from tacit.exact.checks import positive, rate, refuse_if, require, whole
+from tacit.exact.data_classes import dataclass
 from tacit.noise.source import Source, default_source
 
 __all__ = [

@@ -7,7 +7,6 @@ person: `tacit.attacks.replay` finds them. Private synthetic rows are those of `
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,7 @@ from tacit.anonymity.treatments.methods import (
 from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.exact.arrays import Floats, Integers
 from tacit.exact.checks import refuse_if, whole
+from tacit.exact.data_classes import dataclass
 
 __all__ = ["MixtureDraws", "TreeDraws"]
 

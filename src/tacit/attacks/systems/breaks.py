@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tacit.attacks.finding import Draws, Finding, Score
@@ -23,6 +22,7 @@ from tacit.attacks.systems.kinds import (
 )
 from tacit.errors import UnknownName
 from tacit.exact.checks import refuse_if
+from tacit.exact.data_classes import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -14,6 +14,7 @@ from tacit.coupled.noiseless.row_laws import RowLaw, bernoulli, laplace, normal,
 from tacit.errors import InvalidInput, InvalidParameter, NoLaw, Refused, UnknownName
 from tacit.exact.canonical import formerly
 from tacit.exact.checks import check_fields, non_negative, probability, refuse_if, text, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import digits_up
 from tacit.exact.search import bisected
 from tacit.guarantees.arguments import listed

@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -30,6 +30,7 @@ from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.balls import ball, precision, upper
 from tacit.exact.checks import positive, probability, refuse_if, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import up
 from tacit.guarantees.arguments import listed
 from tacit.mechanisms import PermuteAndFlip, Score

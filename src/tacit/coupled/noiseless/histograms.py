@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache, partial
 from typing import Any
@@ -26,6 +26,7 @@ from tacit.errors import InvalidParameter, NoLaw, NotCertified, UnknownName
 from tacit.exact.balls import Ball, ball, positive_ball, precision, upper, working_precision
 from tacit.exact.canonical import formerly
 from tacit.exact.checks import check_fields, non_negative, positive, probability, refuse_if, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Interval, down, product, up
 from tacit.exact.search import bisected
 from tacit.guarantees.bounds import Approximate

@@ -19,7 +19,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,7 @@ from tacit.coupled.best import best_delta, best_factor
 from tacit.coupled.mechanisms import Cell
 from tacit.coupled.numbers import Distribution, Level, distance, smallest_factor
 from tacit.exact.arrays import Floats
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import up
 
 if TYPE_CHECKING:

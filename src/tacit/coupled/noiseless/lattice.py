@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.arrays import UNIT, Floats
 from tacit.exact.balls import ball, precision
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import down, up
 from tacit.exact.search import bisected
 from tacit.pld.fourier import good_size

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 
 import numpy as np
@@ -22,6 +22,7 @@ from tacit.coupled.noiseless.answer import shown
 from tacit.coupled.noiseless.lattice import SumLaw, sum_law, sum_laws
 from tacit.coupled.noiseless.row_laws import RowLaw, as_typed
 from tacit.errors import InvalidParameter, UnknownName
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import up
 
 MOST_NODES = 48

@@ -13,7 +13,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -24,6 +23,7 @@ from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.arrays import UNIT, Floats
 from tacit.exact.balls import precision
 from tacit.exact.checks import whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.search import bisected
 from tacit.pld.fourier import good_size
 

@@ -12,7 +12,6 @@ import itertools
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -33,6 +32,7 @@ from tacit.coupled.noiseless.prisms import (
 from tacit.coupled.noiseless.row_laws import RowLaw, laplace, normal, uniform
 from tacit.errors import InvalidParameter, NoLaw, UnknownName
 from tacit.exact.checks import flag, probability, refuse_if, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import up
 from tacit.guarantees.arguments import listed
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from functools import partial, reduce
 from typing import Any
@@ -20,6 +20,7 @@ from tacit.coupled.numbers import as_distribution, as_probability
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.balls import Ball, ball, precision, scaled_floor
 from tacit.exact.checks import check_fields, is_number, plain, refuse_if, text
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import exact_parameter
 
 DIGITS = 128

@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -50,6 +49,7 @@ from tacit.coupled.noiseless.row_laws import RowLaw, as_typed, bernoulli
 from tacit.errors import InvalidParameter, UnknownName
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import probability, refuse_if, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import up
 from tacit.guarantees.arguments import listed
 

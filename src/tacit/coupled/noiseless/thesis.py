@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -21,6 +20,7 @@ from tacit.errors import NoLaw
 from tacit.exact.arrays import Floats
 from tacit.exact.balls import Ball, ball, precision
 from tacit.exact.checks import positive, probability, refuse_if, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import up
 from tacit.exact.search import bisected
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import Any, TypeVar
 
@@ -35,6 +35,7 @@ from tacit.curator.prices import Price
 from tacit.errors import FitFailed, InvalidParameter, NotCertified
 from tacit.exact.arrays import Floats
 from tacit.exact.balls import ball, lower
+from tacit.exact.data_classes import dataclass
 from tacit.functions.densities import ReleasedDensity
 from tacit.mechanisms.base import Mechanism, confidence_level
 from tacit.mechanisms.objective import CERTIFIED

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -32,6 +32,7 @@ from tacit.curator.prices import Price
 from tacit.errors import InvalidParameter, WrongType
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import positive, set_fields, text
+from tacit.exact.data_classes import dataclass
 from tacit.exact.integers import add_exact
 from tacit.guarantees import Unit
 from tacit.mechanisms.base import Mechanism

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -25,6 +24,7 @@ from tacit.curator.functions.statistics import (
 from tacit.errors import InvalidParameter, UnknownName, WrongType
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import is_number, members, positive, set_fields, whole
+from tacit.exact.data_classes import dataclass
 from tacit.functions.boxes import Box
 from tacit.functions.densities import DensityPlan, GaussianKDE, ReleasedDensity, public_bandwidth
 from tacit.functions.densities.noises import FourierSeriesNoise

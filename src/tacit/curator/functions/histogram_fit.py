@@ -8,7 +8,6 @@ So kernels of bandwidth h' with h'^2 = h^2 - w^2 / 12 give nearly the estimate o
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -19,6 +18,7 @@ import numpy.typing as npt
 from tacit.curator.functions.fits import Density, FunctionFit, box_of, in_units
 from tacit.curator.functions.statistics import InputColumns
 from tacit.exact.arrays import Floats
+from tacit.exact.data_classes import dataclass
 from tacit.functions.boxes import Box
 from tacit.functions.fourier import fourier_bandwidth
 from tacit.mechanisms import L1, Laplace

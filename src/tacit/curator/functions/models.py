@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -21,6 +20,7 @@ from tacit.curator.functions.statistics import FunctionStatistic, InputColumns, 
 from tacit.errors import InvalidParameter, WrongType
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import members, non_negative, positive, set_fields, text, whole
+from tacit.exact.data_classes import dataclass
 from tacit.functions.models.columns import BINS, LONGEST, OTHER, CategoryColumn, DeclaredColumns, NumberColumn
 from tacit.functions.models.objective import BinnedDesign, DenseDesign, ModelRows
 from tacit.functions.models.perturbed import SMOOTH, perturbed_head

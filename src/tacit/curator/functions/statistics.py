@@ -11,7 +11,6 @@ import datetime
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -20,6 +19,7 @@ import numpy as np
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName, WrongType
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import non_negative, positive, set_fields, text, whole
+from tacit.exact.data_classes import dataclass
 from tacit.functions.models.solvers import EpsilonInsensitive, Hinge, Huber, Logistic, Loss
 from tacit.guarantees import Unit
 from tacit.sources.axes import Axis, cell_count

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -30,6 +30,7 @@ from tacit.curator.prices import Price
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import set_fields, whole
+from tacit.exact.data_classes import dataclass
 from tacit.functions.models.trees import (
     DEEPEST,
     Codes,

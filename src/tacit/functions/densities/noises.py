@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from tacit.errors import InvalidParameter, UnknownName
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import positive, set_fields, whole
+from tacit.exact.data_classes import dataclass
 from tacit.noise import CaratheodoryBody, KNormVector, caratheodory_second_moments
 from tacit.noise.source import SeededSource
 

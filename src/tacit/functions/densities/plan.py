@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -15,6 +15,7 @@ from tacit.accounting.events import Event
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import members, positive, set_fields, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact, down, exact_parameter, up
 from tacit.functions.bases import FourierBasis, HistogramBasis, SeriesBasis
 from tacit.functions.boxes import Box

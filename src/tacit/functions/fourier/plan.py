@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import Any
 
@@ -15,6 +15,7 @@ from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.balls import Ball, ball, upper
 from tacit.exact.checks import set_fields, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact, exact_parameter
 from tacit.functions.densities.noises import FourierSeriesNoise
 from tacit.functions.densities.released import ReleasedDensity

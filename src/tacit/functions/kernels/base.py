@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -17,6 +16,7 @@ from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.balls import Ball, ball
 from tacit.exact.checks import members, set_fields, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import exact_parameter, up
 from tacit.functions.boxes import MOST_DIMENSIONS, Box, as_points
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -15,6 +14,7 @@ from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.balls import Ball, ball, upper
 from tacit.exact.checks import non_negative, set_fields, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact, exact_parameter
 from tacit.functions.boxes import Box, as_points
 from tacit.functions.kernels.base import (

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -21,6 +21,7 @@ import numpy.typing as npt
 from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import is_number, members, set_fields, whole
+from tacit.exact.data_classes import dataclass
 from tacit.functions.models.features import PublicBox
 
 BINS = 24

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -19,6 +18,7 @@ import numpy as np
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import is_number, members, non_negative, positive, set_fields, whole
+from tacit.exact.data_classes import dataclass
 
 # Public domains: where rows are put before a model sees them, so that no row is longer than was declared.
 

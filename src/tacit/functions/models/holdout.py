@@ -7,7 +7,6 @@ them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -17,6 +16,7 @@ from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import exact_parameter
 from tacit.functions.models.conventions import class_numbers, relation
 from tacit.guarantees import Guarantee, Neighbours, Unit, group_of, rows

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import positive, set_fields
+from tacit.exact.data_classes import dataclass
 from tacit.functions.models.solvers import Logistic, SmoothLoss
 
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.exact.arrays import Floats
+from tacit.exact.data_classes import dataclass
 from tacit.functions.models.solvers import UNIT, SmoothLoss
 
 BLOCK = 4096

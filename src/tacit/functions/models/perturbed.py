@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -22,6 +22,7 @@ from tacit.accounting.events import Event, GaussianEvent
 from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import is_number, non_negative, positive, set_fields, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import down, up
 from tacit.functions.models.columns import LONGEST, CategoryColumn, Column, DeclaredColumns, NumberColumn
 from tacit.functions.models.losses import ShiftedLogistic

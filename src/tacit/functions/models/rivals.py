@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tacit.errors import NotCertified
 from tacit.exact.arrays import Floats
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact, exact_parameter
 from tacit.functions.models.solvers import Logistic, SmoothLoss
 from tacit.guarantees import gaussian_budget

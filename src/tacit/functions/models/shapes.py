@@ -10,7 +10,6 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy as np
 from tacit.errors import InvalidParameter, UnknownName
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import positive
+from tacit.exact.data_classes import dataclass
 from tacit.functions.models.columns import NumberColumn, PairColumn
 from tacit.functions.models.perturbed import PerturbedRelease
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import non_negative, positive, set_fields
+from tacit.exact.data_classes import dataclass
 
 # Convex losses with a slope of at most M: what a model minimises the mean of, and all that privacy needs of it.
 #

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -16,6 +16,7 @@ from tacit.errors import EmptyComposition, FitFailed, InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import members, non_negative, positive, set_fields, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact, down, exact_parameter, up
 from tacit.functions.models.features import FeatureMap
 from tacit.functions.models.solvers import (

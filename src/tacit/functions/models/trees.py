@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -26,6 +25,7 @@ from tacit.accounting.events import ConcentratedEvent, Event
 from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import set_fields, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact, up
 from tacit.guarantees import Bound, Concentrated, Neighbours, Pure
 from tacit.mechanisms import L1, Exponential, Laplace, PermuteAndFlip, RoundedGaussian, Score

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import TypeAlias
@@ -27,6 +26,7 @@ import numpy.typing as npt
 from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.balls import Ball, ball, precision
+from tacit.exact.data_classes import dataclass
 from tacit.exact.enclosures import Enclosure
 from tacit.exact.threads import one_thread
 from tacit.functions.boxes import Box

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import check_fields, non_negative
+from tacit.exact.data_classes import dataclass
 from tacit.exact.search import bisected
 from tacit.guarantees.arguments import Numbers
 from tacit.guarantees.bounds.base import Bound

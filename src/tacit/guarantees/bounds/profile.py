@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
 from tacit.exact.balls import ball, lower, upper
 from tacit.exact.checks import check_fields, positive, probability
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Interval
 from tacit.guarantees.arguments import Numbers, how_many, instance, listed, real
 from tacit.guarantees.bounds.approximate import Approximate

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from tacit.exact.balls import ball, upper
 from tacit.exact.checks import non_negative
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees.arguments import Numbers
 from tacit.guarantees.bounds.base import Bound, Level
 

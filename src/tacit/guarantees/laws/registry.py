@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from tacit.errors import UnknownName
 from tacit.exact.checks import refuse_if, text
+from tacit.exact.data_classes import dataclass
 from tacit.exact.search import bisected
 from tacit.guarantees.bounds import Approximate, Bound, Pointwise
 from tacit.guarantees.theorems import Theorem, theorem

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, TypeAlias
 
@@ -17,6 +16,7 @@ from tacit.errors import NotCertified
 from tacit.exact.arrays import AnyArray, Words
 from tacit.exact.balls import Ball, CertifiedReal, ball, outward, precision, scaled_floor, working_precision
 from tacit.exact.checks import refuse_if, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import exact_parameter
 from tacit.exact.search import least
 from tacit.noise.lazy_inversion import CHUNK, Inverter, Uniform, joined

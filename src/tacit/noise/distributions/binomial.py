@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from functools import lru_cache
 
@@ -24,6 +24,7 @@ from tacit.exact.balls import (
     working_precision,
 )
 from tacit.exact.checks import check_fields, set_fields, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact, exact_parameter, exact_value
 from tacit.noise.distributions.base import (
     BlockSampler,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from itertools import accumulate
 from itertools import count as count_from
@@ -18,6 +18,7 @@ from tacit.errors import EmptyComposition, InvalidParameter, NotCertified
 from tacit.exact.arrays import AnyArray
 from tacit.exact.balls import Ball, CertifiedReal, ball
 from tacit.exact.checks import members, plain, refuse_if, set_fields, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact, exact_parameter
 from tacit.noise.distributions.base import DiscreteDistribution, Series, Shape, random_bits, shape_of
 from tacit.noise.lazy_inversion import CHUNK, Inverter, bernoulli, joined

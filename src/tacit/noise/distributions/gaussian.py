@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
@@ -14,6 +13,7 @@ import numpy.typing as npt
 from tacit.exact.arrays import AnyArray, Words
 from tacit.exact.balls import Ball, ball, working_precision
 from tacit.exact.checks import check_fields
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact, exact_parameter, exact_value
 from tacit.noise.distributions.base import (
     BlockSampler,

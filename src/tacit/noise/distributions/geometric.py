@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from functools import lru_cache, partial
 
@@ -21,6 +21,7 @@ from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray
 from tacit.exact.balls import Ball, ball, precision
 from tacit.exact.checks import check_fields, set_fields, whole
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact, exact_parameter, exact_value
 from tacit.noise.distributions.base import (
     BlockSampler,

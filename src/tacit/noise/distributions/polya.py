@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
@@ -26,6 +25,7 @@ import numpy.typing as npt
 from tacit.exact.arrays import AnyArray, Words
 from tacit.exact.balls import Ball, ball, precision, working_precision
 from tacit.exact.checks import refuse_if, set_fields
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact, exact_parameter
 from tacit.noise.distributions.base import DiscreteDistribution, Series, between_zero_and, exp_minus
 from tacit.noise.lazy_inversion import CHUNK, Inverter, Uniform, joined

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from fractions import Fraction
 from functools import cache
 from itertools import groupby
@@ -21,6 +21,7 @@ import numpy as np
 from tacit.exact.arrays import Floats
 from tacit.exact.balls import ball, bracket, positive_ball
 from tacit.exact.checks import require
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Interval
 
 if TYPE_CHECKING:

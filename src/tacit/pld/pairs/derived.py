@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
@@ -15,6 +14,7 @@ import numpy as np
 from tacit.exact.arrays import UNIT, Floats
 from tacit.exact.balls import ball, bracket
 from tacit.exact.checks import require
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Interval, down, up
 from tacit.exact.search import bisected_arrays
 from tacit.pld.distributions import CurvePLD, PrivacyLossDistribution, pld_curve
@@ -510,7 +510,7 @@ class GroupPair(WorstPair):
         return min(1.0, delta * math.expm1(epsilon) / math.expm1(epsilon / self.size) * (1 + 1e-13))
 
     def bound_at(self, epsilon: float) -> Interval:
-        even = super(GroupPair, self).bound_at(epsilon)
+        even = super().bound_at(epsilon)
         if epsilon < 0 or even.high == 0 or (walk := _walk(self.products, self.size)) is None:
             return even
         own, added = walk.choose(np.array([min(epsilon, _FURTHEST)]))
@@ -523,7 +523,7 @@ class GroupPair(WorstPair):
     def pld(self) -> PrivacyLossDistribution:
         walk = _walk(self.products, self.size)
         if walk is None:
-            return super(GroupPair, self).pld()
+            return super().pld()
         laws = [p.as_pair().pld() for p in self.products]
 
         def member(epsilons: Floats) -> Floats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Self
@@ -15,6 +15,7 @@ from tacit.errors import NotCertified
 from tacit.exact.arrays import UNIT, Column, Floats, column
 from tacit.exact.balls import ball, bracket, positive_ball, working_precision
 from tacit.exact.checks import require
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Interval, up
 from tacit.pld.distributions import AtomicPLD, LossCells, PrivacyLossDistribution, TailPLD, Tails
 from tacit.pld.pairs.base import UNBOUNDED, Pair, check_order

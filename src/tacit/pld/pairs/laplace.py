@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar, Self
@@ -25,6 +24,7 @@ from tacit.exact.balls import (
     working_precision,
 )
 from tacit.exact.checks import require
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Interval, down, up
 from tacit.exact.search import bisected
 from tacit.pld.distributions import AtomicPLD, LossCells, PrivacyLossDistribution, TailPLD, Tails

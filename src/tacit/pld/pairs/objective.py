@@ -8,7 +8,6 @@ out; between the two ends stands the chord, which no convex curve exceeds (theor
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy as np
 from tacit.exact.arrays import UNIT, Floats
 from tacit.exact.balls import ball, positive_ball, upper
 from tacit.exact.checks import require
+from tacit.exact.data_classes import dataclass
 from tacit.pld.distributions import CurvePLD, PrivacyLossDistribution, pld_curve
 from tacit.pld.pairs.base import UpperCurvePair, check_order
 from tacit.pld.pairs.gaussian import gaussian_pld, normal_cdf

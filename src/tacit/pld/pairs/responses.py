@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from numbers import Integral, Rational, Real
 from typing import TYPE_CHECKING, Any, Self
@@ -14,6 +14,7 @@ import numpy as np
 from tacit.exact.arrays import UNIT, Floats, column
 from tacit.exact.balls import ball, bracket, positive_ball, precision
 from tacit.exact.checks import require
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Interval, down, up
 from tacit.pld.distributions import AtomicPLD, MixedPLD, PrivacyLossDistribution
 from tacit.pld.pairs.base import Pair, batch_pld, check_order

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from typing import Any, Self
 
@@ -13,6 +13,7 @@ import numpy as np
 from tacit.exact.arrays import UNIT, Floats, column
 from tacit.exact.balls import ball, bracket, positive_ball, working_precision
 from tacit.exact.checks import require
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Interval, product, up
 from tacit.exact.search import bisected_arrays
 from tacit.pld.distributions import PrivacyLossDistribution, TailPLD, Tails, unsampled_loss
@@ -609,12 +610,12 @@ class WithoutReplacementPair(WorstPair):
     def infinite_mass(self) -> Interval:
         if self.single is not None and self.single.infinite_mass.high == 0:
             return NOTHING
-        return super(WithoutReplacementPair, self).infinite_mass
+        return super().infinite_mass
 
     @property
     def largest_loss(self) -> Interval:
         if self.single is None:
-            return super(WithoutReplacementPair, self).largest_loss
+            return super().largest_loss
         top = self.single.largest_loss.high
         return Interval(low=0.0, high=self._image(top)) if math.isfinite(top) else UNBOUNDED
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from tacit.exact.arrays import UNIT, Floats
 from tacit.exact.balls import ball, bracket, lower, precision
 from tacit.exact.checks import require
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Interval, up
 from tacit.pld.distributions import AtomicPLD
 from tacit.pld.pairs.base import Pair, check_order

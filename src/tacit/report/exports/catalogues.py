@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import quote
 
 from tacit.errors import InvalidParameter
+from tacit.exact.data_classes import dataclass
 from tacit.report.exports.published import NUMBERS, PublishedFolder, PublishedTable
 from tacit.report.exports.registry import in_words, stated
 

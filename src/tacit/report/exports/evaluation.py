@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from tacit.errors import TacitError
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import digits_up
 from tacit.guarantees import Always, Neighbours, People, RandomData
 from tacit.guarantees.bounds import Approximate, Pure

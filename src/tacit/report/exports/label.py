@@ -9,10 +9,10 @@ from __future__ import annotations
 import io
 import textwrap
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from tacit.errors import NoLaw, TacitError, UnknownName
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Always, Neighbours, People
 from tacit.report.exports.evaluation import percent_up, style_of, whole_page
 from tacit.report.exports.published import PublishedFolder

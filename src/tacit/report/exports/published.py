@@ -15,7 +15,7 @@ import io
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -25,6 +25,7 @@ from tacit.curator.text import PublicWords, words_in
 from tacit.curator.verifying import read_certificate, read_json
 from tacit.errors import InvalidParameter, TacitError
 from tacit.exact.canonical import sha256
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Always, Guarantee
 from tacit.guarantees.record import from_record
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from tacit.errors import InvalidParameter, UnknownName
+from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import digits_up
 from tacit.guarantees import Always, Guarantee, Neighbours, People
 from tacit.guarantees.bounds import Approximate, Bound, Concentrated, GaussianDP, Pure, Renyi

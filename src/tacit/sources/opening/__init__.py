@@ -7,9 +7,10 @@ is brought by `load`, at the first question, after that was paid for.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from tacit.exact.data_classes import dataclass
 from tacit.sources.compiling import check_columns
 from tacit.sources.facts import Facts, Now
 from tacit.sources.schema import Schema

@@ -14,12 +14,12 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 from tacit.errors import BadData, InvalidParameter, UnknownName
+from tacit.exact.data_classes import dataclass
 from tacit.sources.facts import FileState, states_of
 
 # What may be said of a file beside its name: how its text is written, which sheet or view is meant.

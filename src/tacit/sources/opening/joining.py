@@ -21,13 +21,14 @@ import os
 import secrets
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from tacit.errors import BadData, InvalidParameter
+from tacit.exact.data_classes import dataclass
 from tacit.sources import error_boundary, spark
 from tacit.sources.compiling import bytewise
 from tacit.sources.engines import engine_of

@@ -20,12 +20,13 @@ import datetime
 import math
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tacit.errors import BadData, UnknownName
+from tacit.exact.data_classes import dataclass
 from tacit.sources import error_boundary
 from tacit.sources.columns import Category
 from tacit.sources.facts import Facts

@@ -6,7 +6,6 @@ seeded generator in a second or two.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats, Integers
+from tacit.exact.data_classes import dataclass
 from tacit.sources.made_up import marked_file as marked
 from tacit.sources.schema import Schema, category, date, flag, integer, number
 

@@ -6,7 +6,6 @@ year. `town_cells` has the probability of each (age, sex, day of the year), so t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy.typing as npt
 
 from tacit.exact.arrays import Integers
 from tacit.exact.checks import whole
+from tacit.exact.data_classes import dataclass
 from tacit.sources.made_up import marked_file as marked
 
 if TYPE_CHECKING:

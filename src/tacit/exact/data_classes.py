@@ -1,0 +1,339 @@
+"""Data classes of the standard library whose methods are made when they are first needed.
+
+`dataclasses.dataclass` compiles six methods for every class. The library has some six hundred classes, and a command
+uses a few dozen of them: compiling took half of the time before any command did anything. This decorator takes the
+same options and gives a class that behaves alike: the fields are found by the standard library itself, so
+`dataclasses.fields`, `replace`, `asdict` and `is_dataclass` know the class, and standard data classes can inherit
+from it. Only `__init__` has text of its own, compiled at the first instance; the other methods are closures.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import sys
+from collections.abc import Callable, Iterable
+from operator import attrgetter
+from reprlib import recursive_repr
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, ClassVar
+
+__all__ = ["dataclass"]
+
+_MISSING = dataclasses.MISSING
+
+
+class _Factory:
+    """Stands for a default that a factory makes, in signatures as in the standard library's."""
+
+    def __repr__(self) -> str:
+        return "<factory>"
+
+
+_FACTORY = _Factory()
+
+
+@dataclasses.dataclass(init=False, repr=False, eq=False)
+class _Kinds:
+    """What the standard library calls the declarations that are no fields."""
+
+    shared: ClassVar[int]
+    passed_on: dataclasses.InitVar[int]
+
+
+_READ: Any = _Kinds.__dict__["__dataclass_fields__"]
+_CLASS_VARIABLE, _PASSED_ON = _READ["shared"]._field_type, _READ["passed_on"]._field_type
+
+
+class _LazyInit:
+    """Takes the place of `__init__` in its class until somebody asks for it."""
+
+    __slots__ = ("_home",)
+
+    def __init__(self, home: type) -> None:
+        self._home = home
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        made = _init(self._home)
+        if isinstance(self._home.__dict__.get("__init__"), _LazyInit):
+            type.__setattr__(self._home, "__init__", made)
+        return made if instance is None else made.__get__(instance, owner)
+
+
+def _data_class(
+    cls: type | None = None,
+    /,
+    *,
+    init: bool = True,
+    eq: bool = True,
+    frozen: bool = False,
+    kw_only: bool = False,
+    slots: bool = False,
+) -> Any:
+    """The decorator; see the options of the same names in the standard library."""
+    if cls is None:
+        return lambda found: _processed(found, init=init, eq=eq, frozen=frozen, kw_only=kw_only, slots=slots)
+    return _processed(cls, init=init, eq=eq, frozen=frozen, kw_only=kw_only, slots=slots)
+
+
+def _processed(cls: type, *, init: bool, eq: bool, frozen: bool, kw_only: bool, slots: bool) -> type:
+    own, params = _own_fields(cls, kw_only)
+    bases = [base for base in cls.__mro__[:0:-1] if hasattr(base, "__dataclass_fields__")]
+    _check_bases(bases, frozen)
+    fields: dict[str, Any] = {}
+    for base in bases:
+        fields.update(base.__dict__.get("__dataclass_fields__", {}))
+    fields.update(own)
+    params.init, params.repr, params.eq, params.frozen = init, True, eq, frozen
+    if hasattr(params, "slots"):  # from Python 3.12 on
+        params.slots = slots
+    added: dict[str, Any] = {"__dataclass_fields__": fields, "__dataclass_params__": params}
+    _check_order(fields, init)
+    found = cls.__dict__
+    for name, one in own.items():
+        if isinstance(found.get(name), dataclasses.Field):
+            if one.default is _MISSING:
+                type.__delattr__(cls, name)
+            else:
+                type.__setattr__(cls, name, one.default)
+    if "__match_args__" not in found:
+        added["__match_args__"] = tuple(
+            name for name, one in fields.items() if _is_argument(one) and one.init and not one.kw_only
+        )
+    if not found.get("__doc__"):
+        added["__doc__"] = f"{cls.__name__}({', '.join(name for name, one in fields.items() if one.init)})"
+    home = _with_slots(cls, added, frozen) if slots else _with(cls, added)
+    stored = dataclasses.fields(home)
+    methods: dict[str, Any] = {"__repr__": _representation([one.name for one in stored if one.repr])}
+    if init:
+        methods["__init__"] = _LazyInit(home)
+    if eq:
+        methods["__eq__"] = _equality([one.name for one in stored if one.compare])
+        if not _hash_is_given(found):
+            hashed = [one.name for one in stored if (one.compare if one.hash is None else one.hash)]
+            type.__setattr__(home, "__hash__", _hashing(hashed) if frozen else None)
+    if frozen:
+        if "__setattr__" in found or "__delattr__" in found:
+            raise TypeError(f"cannot overwrite attribute __setattr__ in class {cls.__name__}")
+        methods |= _freezing(home, frozenset(one.name for one in stored))
+    for name, method in methods.items():
+        if name not in found:
+            if not isinstance(method, _LazyInit):
+                method.__name__, method.__qualname__ = name, f"{home.__qualname__}.{name}"
+                method.__module__ = home.__module__
+            type.__setattr__(home, name, method)
+    return home
+
+
+def _own_fields(cls: type, kw_only: bool) -> tuple[dict[str, Any], Any]:
+    """The fields that a class declares itself, as the standard library reads them, and the class of their options.
+
+    The library reads a class without bases and methods that has the same annotations and defaults: from it, it would
+    compile nothing.
+    """
+    annotations = inspect.get_annotations(cls)
+    for name, value in cls.__dict__.items():
+        if isinstance(value, dataclasses.Field) and name not in annotations:
+            raise TypeError(f"{name!r} is a field but has no type annotation")
+    bare: dict[str, Any] = {"__module__": cls.__module__, "__doc__": "fields", "__annotations__": annotations}
+    for name in annotations:
+        default = getattr(cls, name, _MISSING)
+        if default is not _MISSING:
+            bare[name] = default
+    read: Any = dataclasses.dataclass(init=False, repr=False, eq=False, kw_only=kw_only)(
+        type(cls.__name__, (), bare)
+    )
+    return read.__dataclass_fields__, read.__dataclass_params__
+
+
+def _check_bases(bases: Iterable[type], frozen: bool) -> None:
+    for base in bases:
+        theirs = base.__dict__.get("__dataclass_params__")
+        if theirs is None:
+            continue
+        if theirs.frozen and not frozen:
+            raise TypeError("cannot inherit non-frozen dataclass from a frozen one")
+        if frozen and not theirs.frozen:
+            raise TypeError("cannot inherit frozen dataclass from a non-frozen one")
+
+
+def _check_order(fields: dict[str, Any], init: bool) -> None:
+    """A positional field without a default cannot follow one that has a default."""
+    seen = False
+    for name, one in fields.items():
+        if init and _is_argument(one) and one.init and not one.kw_only:
+            given = one.default is not _MISSING or one.default_factory is not _MISSING
+            if seen and not given:
+                raise TypeError(f"non-default argument {name!r} follows default argument")
+            seen = seen or given
+
+
+def _is_argument(one: Any) -> bool:
+    """Whether a declaration is a field or an InitVar, and no ClassVar."""
+    return one._field_type is not _CLASS_VARIABLE
+
+
+def _is_passed_on(one: Any) -> bool:
+    """Whether a declaration is an InitVar: an argument of `__post_init__` that no instance keeps."""
+    return one._field_type is _PASSED_ON
+
+
+def _hash_is_given(found: Any) -> bool:
+    """Python itself writes `__hash__ = None` into a class that defines `__eq__` alone."""
+    return "__hash__" in found and not (found["__hash__"] is None and "__eq__" in found)
+
+
+def _with(cls: type, added: dict[str, Any]) -> type:
+    for name, value in added.items():
+        type.__setattr__(cls, name, value)
+    return cls
+
+
+def _with_slots(cls: type, added: dict[str, Any], frozen: bool) -> type:
+    """The same class once more, with a slot for each field that no base has."""
+    if "__slots__" in cls.__dict__:
+        raise TypeError(f"{cls.__name__} already specifies __slots__")
+    namespace = dict(cls.__dict__) | added
+    names = [name for name, one in added["__dataclass_fields__"].items() if _is_stored(one)]
+    inherited: set[str] = set()
+    for base in cls.__mro__[1:-1]:
+        theirs = base.__dict__.get("__slots__", ())
+        inherited.update((theirs,) if isinstance(theirs, str) else theirs)
+    namespace["__slots__"] = tuple(name for name in names if name not in inherited)
+    for name in (*names, "__dict__", "__weakref__"):
+        namespace.pop(name, None)
+    made: type = type(cls)(cls.__name__, cls.__bases__, namespace)
+    made.__qualname__ = cls.__qualname__
+    _move_class_cell(cls, made)
+    if frozen:
+        for name, method in (("__getstate__", _state), ("__setstate__", _set_state)):
+            if name not in namespace:
+                type.__setattr__(made, name, method)
+    return made
+
+
+def _move_class_cell(cls: type, made: type) -> None:
+    """Let `super()` in the methods mean the class with slots; all methods of a class share one cell for it."""
+    for member in made.__dict__.values():
+        for method in (member, *(getattr(member, name, None) for name in ("fget", "func", "__func__"))):
+            names = method.__code__.co_freevars if isinstance(method, FunctionType) else ()
+            if "__class__" in names:
+                cell = method.__closure__[names.index("__class__")]
+                if cell.cell_contents is cls:
+                    cell.cell_contents = made
+                    return
+
+
+def _is_stored(one: Any) -> bool:
+    return _is_argument(one) and not _is_passed_on(one)
+
+
+def _state(self: Any) -> list[Any]:
+    return [getattr(self, one.name) for one in dataclasses.fields(self)]
+
+
+def _set_state(self: Any, state: list[Any]) -> None:
+    for one, value in zip(dataclasses.fields(self), state, strict=True):
+        object.__setattr__(self, one.name, value)
+
+
+def _values(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
+    """The values of these fields as a tuple; tuples compare what is identical as equal, a NaN among it."""
+    if len(names) > 1:
+        return attrgetter(*names)
+    if names:
+        get = attrgetter(names[0])
+        return lambda instance: (get(instance),)
+    return lambda instance: ()
+
+
+def _representation(names: list[str]) -> Any:
+    def represented(self: Any) -> str:
+        told = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
+        return f"{type(self).__qualname__}({told})"
+
+    return recursive_repr()(represented)
+
+
+def _equality(names: list[str]) -> Any:
+    values = _values(names)
+
+    def equal(self: Any, other: Any) -> Any:
+        if other.__class__ is self.__class__:
+            return values(self) == values(other)
+        return NotImplemented
+
+    return equal
+
+
+def _hashing(names: list[str]) -> Any:
+    values = _values(names)
+
+    def hashed(self: Any) -> int:
+        return hash(values(self))
+
+    return hashed
+
+
+def _freezing(home: Any, names: frozenset[str]) -> dict[str, Any]:
+    """Methods that refuse to change a field, and anything of an instance of exactly this class."""
+
+    def set_field(self: Any, name: str, value: Any) -> None:
+        if type(self) is home or name in names:
+            raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
+        super(home, self).__setattr__(name, value)
+
+    def delete_field(self: Any, name: str) -> None:
+        if type(self) is home or name in names:
+            raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
+        super(home, self).__delattr__(name)
+
+    return {"__setattr__": set_field, "__delattr__": delete_field}
+
+
+def _init(cls: Any) -> Any:
+    """Compile `__init__` of a class from its fields."""
+    declared = [one for one in cls.__dataclass_fields__.values() if _is_argument(one)]
+    frozen = cls.__dataclass_params__.frozen
+    slotted = "__slots__" in cls.__dict__
+    me = "self" if all(one.name != "self" for one in declared) else "_self"
+    constants: dict[str, Any] = {"_set_field": object.__setattr__, "_factory": _FACTORY}
+    places: list[str] = []
+    keywords: list[str] = []
+    body: list[str] = []
+    for one in declared:
+        name, given = one.name, f"_default_of_{one.name}"
+        makes = one.default_factory is not _MISSING
+        has = makes or one.default is not _MISSING
+        if has:
+            constants[given] = one.default_factory if makes else one.default
+        if one.init:
+            default = "" if not has else "=_factory" if makes else f"={given}"
+            (keywords if one.kw_only else places).append(name + default)
+            value = f"{given}() if {name} is _factory else {name}" if makes else name
+        elif makes:
+            value = f"{given}()"
+        elif has and slotted:
+            value = given
+        else:
+            continue
+        if not _is_passed_on(one):
+            body.append(f"_set_field({me}, {name!r}, {value})" if frozen else f"{me}.{name} = {value}")
+    if hasattr(cls, "__post_init__"):
+        body.append(f"{me}.__post_init__({', '.join(one.name for one in declared if _is_passed_on(one))})")
+    arguments = ", ".join([me, *places, *(["*", *keywords] if keywords else [])])
+    text = f"def _make({', '.join(constants)}):\n  def __init__({arguments}):\n"
+    text += "".join(f"    {line}\n" for line in body or ["pass"]) + "  return __init__\n"
+    module = sys.modules.get(cls.__module__)
+    scope: dict[str, Any] = {}
+    exec(text, {} if module is None else module.__dict__, scope)
+    made = scope["_make"](**constants)
+    made.__qualname__ = f"{cls.__qualname__}.__init__"
+    made.__annotations__ = {one.name: one.type for one in declared if one.init} | {"return": None}
+    return made
+
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass as dataclass
+else:
+    dataclass = _data_class
