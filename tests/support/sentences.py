@@ -68,11 +68,13 @@ def of_code() -> Iterator[tuple[str, str]]:
 
 def sample(seed: int, count: int = 100) -> list[tuple[str, str]]:
     """`count` sentences, each with its file."""
-    return random.Random(seed).sample(sorted(set([*of_pages(), *of_code()])), count)
+    return random.Random(seed).sample(sorted({*of_pages(), *of_code()}), count)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Draws sentences at random from docs, help, errors and docstrings.")
+    parser = argparse.ArgumentParser(
+        description="Draws sentences at random from docs, help, errors and docstrings."
+    )
     parser.add_argument("seed", type=int)
     parser.add_argument("--count", type=int, default=100)
     given = parser.parse_args()
