@@ -1,4 +1,4 @@
-"""What was run, what it cost, and how much noise a target needs."""
+"""Events, their composed cost, and the noise that a target needs."""
 
 from tacit.accounting import events
 from tacit.accounting.accountants import (

@@ -58,7 +58,7 @@ ENOUGH = 1e-3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """What a plan costs: the enclosure of one coordinate of its curve, and how it was found.
+    """The cost of a plan: the enclosure of one coordinate of its curve, and the method that found it.
 
     `low` is a certified lower end of the exact composed curve (0 where none is known), `high` the promise.
     """
@@ -79,7 +79,7 @@ class Enclosures:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Accounts:
-    """What a plan costs at several deltas (or epsilons): as `Account`, with arrays for its ends."""
+    """The cost of a plan at several deltas (or epsilons): as `Account`, with arrays for its ends."""
 
     epsilon: Enclosures
     delta: Enclosures
@@ -144,7 +144,7 @@ def _concentrated(parts: Counted, neighbours: Neighbours) -> Bound | None:
 
 
 def _approximate(parts: Counted, neighbours: Neighbours) -> Bound | None:
-    """Where the events' own deltas are all that is allowed, a computed curve may lie a hair above them."""
+    """Covers a computed curve that lies slightly above the events' own deltas, if these are all that is allowed."""
     deltas = [(event.approximate(), count) for event, count in parts]
     if sum(Fraction(found[1]) * count for found, count in deltas if found is not None) >= 1:
         return None
@@ -380,14 +380,14 @@ def _made(found: Interval, level: float, at_delta: bool, name: str, relation: Ne
 # Approximate                    the sums of epsilons and deltas, or the composed curve, read at either number
 
 ROUNDING_SLACK = Fraction(1, 10**9)
-"""What the directed roundings of an event's floats may add to the exact numbers of the noise that was drawn."""
+"""Directed rounding of an event's floats adds at most this much to the exact numbers of the drawn noise."""
 
 
 def covers(bound: Bound, events: Sequence[Event], *, neighbours: str | Neighbours) -> bool:
     """Is the account of these events at most this bound, whichever theorem shows it?
 
-    What cannot be shown is not covered: False where no accountant has a number of this kind. No events reveal nothing,
-    which every bound covers.
+    False if no accountant has a number of this kind: a claim that cannot be shown is not covered. No events reveal
+    nothing, which every bound covers.
     """
     instance("bound", bound, Bound, must="be a bound")
     given = listed("events", events, must="be a list of events")

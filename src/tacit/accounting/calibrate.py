@@ -192,7 +192,7 @@ class _Search:
         return self.best
 
     def _second(self, height: float) -> float | None:
-        """Where the rough look, corrected by what it was off, puts the root; None where it does not help."""
+        """The root by the rough look, corrected by its known error; None if the correction does not help."""
         if self.rough is None or self._near_enough() or abs(height) >= _STEEP:
             return None
         try:
@@ -206,7 +206,7 @@ class _Search:
         return self.tried[-1][0] + moved if 0 < moved * (1 if height > 0 else -1) < 4 else None
 
     def _at_most(self) -> bool:
-        """Whether the largest value that makes sense is the answer, or no answer."""
+        """Whether the largest sensible value is the answer, or there is no answer."""
         if not self.tried or math.exp(self.sign * self.tried[-1][0]) < self.most * (1 - 1e-15):
             return False
         return self.good == self.tried[-1][0] if self.sign < 0 else self.good is None
@@ -252,7 +252,7 @@ class _Search:
         return root - 0.45 * PRECISION if beside else root + 0.45 * PRECISION
 
     def _root(self) -> float | None:
-        """Where the parabola through the last three points, or the line through the last two, is 0."""
+        """The zero of the parabola through the last three points, or of the line through the last two."""
         points = [p for p in self.tried if abs(p[1]) < _STEEP][-3:]
         if len(points) < 2 or len({height for _, height in points}) < len(points):
             return None
@@ -291,7 +291,7 @@ def _whole(
         return min(max(math.log(high / target) if math.isfinite(high) else _STEEP, -_STEEP), _STEEP)
 
     def low_side(height: float) -> bool:
-        """Whether the number sought is larger, or this one where larger numbers mean less noise."""
+        """True if the wanted number is larger (or, where larger numbers mean less noise, at least this one)."""
         return (height > 0) == more_noise
 
     start = min(max(round(begin), least), top) if begin is not None and begin < top else least

@@ -25,7 +25,7 @@ VERSION = 1
 _KINDS: dict[str, type[Event]] = {
     cls.kind: cls for cls in (getattr(known, name) for name in known.__all__) if hasattr(cls, "kind")
 }
-"""What `tacit.accounting.events` exports, and nothing else: a class of somebody's own is never made from a record."""
+"""Records decode to the exports of `tacit.accounting.events` only, never to a class of somebody's own."""
 
 
 def to_record(event: Event) -> dict[str, Any]:

@@ -1,10 +1,10 @@
 """Correlated Gaussian noise on running totals: matrix factorisation, with schedules of who takes part when.
 
 The steps' sums x_1..x_n (clipped gradients, weekly counts) are turned into C x, Gaussian noise is added, and every
-running total is read from the result: A = B C, A the triangle of ones. What is released is C x + noise, a Gaussian
-release whose sensitivity is how far one unit can move C x. A unit takes part at most `participations` times, any two at
-least `separation` steps apart, and moves each x_t by a norm of at most 1.
-Source: Denisov, McMahan, Rush, Smith, Thakurta 2022; Kalinin, Lampert 2024; Kairouz et al. 2021 (trees).
+running total is read from the result: A = B C, A the triangle of ones. The release is C x + noise. It is a Gaussian
+release, and its sensitivity is the distance that one unit moves C x. A unit takes part at most `participations` times,
+any two at least `separation` steps apart, and moves each x_t by a norm of at most 1. Source: Denisov, McMahan, Rush,
+Smith, Thakurta 2022; Kalinin, Lampert 2024; Kairouz et al. 2021 (trees).
 """
 
 from __future__ import annotations
@@ -74,12 +74,12 @@ class CorrelatedNoise:
 
     @property
     def times(self) -> int:
-        """How often a unit can really take part: at steps that far apart no more fit."""
+        """The largest number of times that a unit can take part, given the distance between its steps."""
         return min(self.participations, -(-self.steps // self.separation))
 
     @property
     def sensitivity(self) -> float:
-        """How far one unit moves C x at most, in the L2 norm, rounded up (theorem `participation-schedules`)."""
+        """The largest move of C x by one unit, in the L2 norm, rounded up (theorem `participation-schedules`)."""
         return _sensitivity(
             self.strategy, self.steps, self.times, self.separation, self.bands, self._coefficients
         )

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from flint import arb
 
 _ROUNDED = 64 * 2.0**-52
-"""What a handful of float operations may lose, relative to 1."""
+"""A handful of float operations loses at most this much, relative to 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -176,7 +176,7 @@ def _power(sizes: Floats, epsilons: Floats, deltas: Floats) -> Floats:
 # orders of neighbours lie below it: it is its own swap.
 
 WHOLE = Fraction(1, 10**9)
-"""By how much probabilities may miss a sum of 1: floats do. What is missing is taken as an infinite loss."""
+"""By how much probabilities may miss a sum of 1: floats do. Missing mass counts as an infinite loss."""
 ROUNDING_SLACK = Fraction(1, 2**40)
 """By how much Q's masses are lowered, so that no last digit of a sum makes a loss smaller."""
 BITS = 256
@@ -222,7 +222,7 @@ class LossDistribution:
         return {self.lowest + i: p for i, p in enumerate(self.probabilities) if p > 0}
 
     def as_event(self, *, other: LossDistribution | None = None) -> TabulatedEvent:
-        """What has this distribution, to be composed with other events.
+        """An event with this distribution, for composition with other events.
 
         It is taken as that of the worse order of neighbours at every epsilon of at least 0, and mirrored for the other
         one: a distribution with rounded-up losses says nothing of its swap. Where the orders differ, `other` is that of

@@ -1,11 +1,11 @@
-"""Events of Google's dp-accounting as ours, and ours as theirs. That library is not needed: classes are known by name.
+"""Events of Google's dp-accounting as ours, and ours as theirs. dp-accounting need not be installed: classes are
+recognised by name.
 
     from_dp_accounting(dp_event.SelfComposedDpEvent(dp_event.GaussianDpEvent(30.0), 1000))
     dp_accounting_source(event)    # the expression that makes the same event there
 
-A conversion is exact or on the safe side: what dp-accounting cannot say exactly is given as an event whose
-privacy-loss distribution dominates ours (any pure epsilon as binary randomised response). What has no such event is
-refused.
+A conversion is exact or on the safe side: what dp-accounting cannot say exactly is given as an event whose privacy-loss
+distribution dominates ours (any pure epsilon as binary randomised response). Events without a counterpart are refused.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
 """Filters and odometers: running totals that stay valid when parameters are chosen as one goes.
 
-A filter is given a budget before anything is run, and admits a release only while the budget holds. What
-was spent so far (the odometer) is the same running sum. Valid are: the sum of epsilons; of epsilons and
-deltas; of rhos; of the divergence at one order fixed in advance; of mu^2; and, for (epsilon, delta) releases
-under an (epsilon, delta) budget, the fully adaptive form of advanced composition (Whitehouse, Ramdas, Rogers,
-Wu 2023). Stopping when the *composed profile* reaches the budget is not among them: parameters that react to
-past outputs make the sum of losses something that no fixed product of pairs describes. See
-docs/theory/profile-filter.md for a counterexample.
+A filter is given a budget before anything is run, and admits a release only while the budget holds. The odometer (the
+amount spent so far) is the same running sum. Valid are: the sum of epsilons; of epsilons and deltas; of rhos; of the
+divergence at one order fixed in advance; of mu^2; and, for (epsilon, delta) releases under an (epsilon, delta) budget,
+the fully adaptive form of advanced composition (Whitehouse, Ramdas, Rogers, Wu 2023). Stopping when the *composed
+profile* reaches the budget is not among them: parameters that react to past outputs make the sum of losses something
+that no fixed product of pairs describes. See docs/theory/profile-filter.md for a counterexample.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ class Filter(ABC):
 
     @abstractmethod
     def _cost(self, bound: Bound, exact: Mapping[str, Fraction] = NOTHING) -> Amounts:
-        """What one release adds, never rounded down."""
+        """The cost of one release, never rounded down."""
 
     @property
     def spent(self) -> Bound:

@@ -1,7 +1,7 @@
 """A training run of DP-SGD from what its authors state: records, batch size, epochs and noise.
 
 Each step draws a batch, sums the gradients, each clipped to a norm, and adds Gaussian noise with noise_std =
-noise_multiplier * clipping norm. What is accounted is `steps` times one sampled Gaussian release.
+noise_multiplier * clipping norm. The account is that of `steps` sampled Gaussian releases.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class TrainingRun:
 
     @property
     def epochs(self) -> float:
-        """How often the steps go through the records: steps * batch_size / records."""
+        """The number of passes through the records: steps * batch_size / records."""
         return self.steps * self.batch_size / self.records
 
     @property
@@ -92,7 +92,7 @@ class TrainingRun:
         epsilon: float | None = None,
         neighbours: str | Neighbours | None = None,
     ) -> Account:
-        """What the run costs at a delta, or at an epsilon: both certified ends."""
+        """The cost of the run at a delta, or at an epsilon, with both certified ends."""
         relation = self.neighbours if neighbours is None else neighbours
         return account(self.event, delta=delta, epsilon=epsilon, neighbours=relation)
 
@@ -155,7 +155,7 @@ def dp_sgd(
 
 
 def steps_of(*, records: int, batch_size: int, epochs: float | None, steps: int | None) -> int:
-    """How many batches are drawn; epochs, as they are written, rounded up to whole batches."""
+    """The number of batches. Epochs are rounded up to whole batches."""
     if (epochs is None) == (steps is None):
         raise InvalidParameter(
             parameter="epochs and steps", value=(epochs, steps), must="be given one at a time"

@@ -76,7 +76,7 @@ class SensitiveChecked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """What was found: not for publication."""
+    """Findings about the table. Not for publication."""
 
     source: str
     quasi: tuple[str, ...]

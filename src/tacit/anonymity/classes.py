@@ -157,7 +157,7 @@ class Classes:
 
     @cached_property
     def histogram(self) -> dict[int, int]:
-        """How many classes there are of each size; sizes that do not occur are left out."""
+        """The number of classes of each size. Sizes that do not occur are left out."""
         sizes = self.sizes
         found = self.micro.ask(sizes.group_by(size=sizes[COUNT_COLUMN]).aggregate(classes=sizes.count()))
         pairs = zip(found.column("size").to_pylist(), found.column("classes").to_pylist(), strict=True)

@@ -1,7 +1,8 @@
 """Generalisation hierarchies: for each value its group, the larger group of that, and so on, in equally many steps.
 
 Level 0 is the value itself. A hierarchy is checked when it is made: every value has every level (no gaps), and two
-values that share a group share all larger ones (it is a tree). What a table has and the hierarchy lacks is refused.
+values that share a group share all larger ones (it is a tree). A value of the table that the hierarchy lacks is
+refused.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class Hierarchy:
         return len(next(iter(self.levels.values()))) - 1
 
     def at(self, level: int) -> dict[str, str]:
-        """What each value becomes at a level."""
+        """The image of each value at a level."""
         if isinstance(level, bool) or not isinstance(level, int) or not 0 <= level <= self.height:
             raise InvalidParameter(parameter="level", value=level, must=f"lie between 0 and {self.height}")
         return {value: path[level] for value, path in self.levels.items()}

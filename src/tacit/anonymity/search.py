@@ -33,7 +33,7 @@ DIVERSITIES = ("distinct", "entropy", "recursive")
 MOST = 20_000_000
 """Entries of a table of classes by values that is held at once."""
 SLACK = 1e-9
-"""What the rounding of a sum may make of an equality."""
+"""An equality of sums may be off by this much after rounding."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -273,7 +273,7 @@ class Lattice:
             return np.where(weights > 0, np.log2(weights.sum() / weights), 0.0)
 
     def violating(self, node: Node) -> npt.NDArray[np.bool_]:
-        """Which cells lie in classes that violate the criteria."""
+        """The cells in classes that violate the criteria."""
         self.checked += 1
         classes = self.keys(node)
         bad = self.criteria.violated(classes, self.cells.values, self.cells.counts)
@@ -460,7 +460,7 @@ def best_node(lattice: Lattice, *, allowed: int) -> tuple[Node, float]:
 
 
 class _LatticeSearch:
-    """Which nodes are still open, and the best one so far."""
+    """The open nodes, and the best one so far."""
 
     def __init__(
         self,

@@ -7,8 +7,8 @@ interval of each primary count a contains [max(0, a - protection), a + protectio
 
 The choice is by constraint generation (Fischetti and Salazar 2001): a whole-number program over which cells to
 suppress, with a cut for each primary cell that an attacker can still bound too well, taken from the dual solution of
-her linear program, until none is left. What the program cannot finish in its time is mended by the same linear
-programs with a price on each further cell. The relaxed program's value is a lower bound on what any pattern costs.
+her linear program, until none is left. If the program does not finish in its time, the same linear programs repair its
+last pattern, with a price on each further cell. The relaxed program's value is a lower bound on what any pattern costs.
 """
 
 from __future__ import annotations
@@ -217,7 +217,7 @@ ENOUGH, EXACT_CELLS = 1.02, 250
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pattern:
-    """Which cells are suppressed; arrays have the totals as the last place of each axis.
+    """The suppressed cells. Arrays have the totals as the last place of each axis.
 
     low, high: the intervals that an attacker can still compute; published cells have their value twice, suppressed
     ones whose interval was not asked for have NaN. cost and bound: of all suppressed cells, by the objective, and what
@@ -238,7 +238,7 @@ class Pattern:
 
     @property
     def number(self) -> int:
-        """How many cells are suppressed, primary and secondary."""
+        """The number of suppressed cells, primary and secondary."""
         return int(self.suppressed.sum())
 
     @property

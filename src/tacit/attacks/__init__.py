@@ -1,4 +1,5 @@
-"""What an outsider can do with a release: who is exposed, what is learned, what guessing gets. See docs/attacks.md.
+"""Attacks by an outsider on a release: exposed people, learned values, and the success of guessing beside them. See
+docs/attacks.md.
 
 Nothing here imports a mechanism of ours or sees more than was published: an attack gets a release and what its attacker
 may know, and returns a `Finding`. Only somebody who holds the truth can `score` it.

@@ -1,4 +1,4 @@
-"""What an attack brings home: who is exposed, what was learned, and what guessing alone would have got."""
+"""The result of an attack: the exposed people, the learned values, and the success of guessing alone."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_SHOWN = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """How often an attack was right, once somebody who holds the truth looks.
+    """The success rate of an attack, by comparison with the truth.
 
     `right` of `claims` claims are true, about `people` people in all; `guessing` is the chance that one guess
     without the release is right.
@@ -201,7 +201,7 @@ class ReleasedClasses:
 
 
 def height(table: Columns, names: Sequence[str]) -> int:
-    """How many rows the named columns have; they must be there and agree."""
+    """The number of rows of the named columns, which must exist and agree."""
     known = list(table.column_names) if hasattr(table, "column_names") else list(table)
     lengths = set()
     for name in names:

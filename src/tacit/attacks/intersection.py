@@ -54,7 +54,7 @@ def _span(text: str) -> tuple[float, float, bool, bool] | None:
 
 
 def _reader(shown: Any) -> Callable[[Any], bool]:
-    """What a published value says, as a test of a person's own value."""
+    """A published value as a test of a person's own value."""
     if shown is None:
         return lambda own: True  # a removed value excludes nobody
     text = str(shown).strip()
@@ -135,7 +135,7 @@ def _known(releases: Sequence[Columns], sensitive: str) -> dict[Any, int]:
 
 
 class _Left:
-    """Which values each different person may have by one release: a sparse matrix of people and values."""
+    """The possible values of each distinct person by one release: a sparse matrix of people and values."""
 
     def __init__(
         self, release: Columns, people: Columns, quasi: Sequence[str], sensitive: str, known: dict[Any, int]
@@ -203,7 +203,7 @@ def _agreeing(there: ReleasedClasses, here: ReleasedClasses) -> tuple[Integers, 
 def _comparison(
     there: ReleasedClasses, here: ReleasedClasses, column: int
 ) -> tuple[Booleans, Integers, Integers]:
-    """Whether an own value agrees with a published one, and where each person's and each class's value stands."""
+    """Whether an own value agrees with a published one, with the place of each person's and each class's value."""
     import numpy as np
 
     shown = list(dict.fromkeys(v[column] for v in there.values))
@@ -216,7 +216,7 @@ def _comparison(
 
 
 def _single(matrix: Any) -> Booleans:
-    """Who is left with one value that is shown."""
+    """The people for whom exactly one shown value remains."""
     import numpy as np
 
     unknown = np.asarray(matrix[:, [0]].toarray()).ravel() != 0
@@ -226,7 +226,7 @@ def _single(matrix: Any) -> Booleans:
 def possible_values(
     release: Columns, people: Columns, *, quasi: Sequence[str], sensitive: str
 ) -> list[set[Any]]:
-    """Which sensitive values each person may have by one release.
+    """The sensitive values that each person may have by one release.
 
     Published values may be generalised (`130**`, `<30`, `20-29`); see `Generalised`. Nobody whom no class
     agrees with is in the release, and then no value is left.

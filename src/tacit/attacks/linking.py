@@ -53,7 +53,7 @@ class _Counted:
 
     @property
     def commonest(self) -> float:
-        """What guessing the commonest value gets."""
+        """The success of guessing the commonest value."""
         return float(self.totals.max() / self.rows)
 
     def number(self, value: object) -> int:
@@ -347,7 +347,7 @@ class Scoreboard:
     def best(
         self, items: npt.ArrayLike, values: npt.ArrayLike | None = None, days: npt.ArrayLike | None = None
     ) -> Best:
-        """Who fits best, and by how many standard deviations of all scores better than the next."""
+        """The best fit, and its lead over the next one in standard deviations of all scores."""
         import numpy as np
 
         scores = self.scores(items, values, days)

@@ -105,7 +105,7 @@ def membership(
     noise_std: float = 0.0,
     false_alarms: float = 0.01,
 ) -> Finding:
-    """Who was in the study: everybody whose score is too large for somebody who was not.
+    """The members of the study: everybody whose score is too large for a non-member.
 
     For an outsider the score is a sum of independent terms with known mean and variance; the threshold is the normal
     quantile of `false_alarms`. Guessing alone at the same rate of false alarms finds that share of the members.
@@ -147,7 +147,7 @@ def membership(
 def _slopes(
     frequencies: npt.ArrayLike, reference: npt.ArrayLike, *, size: int, test: str, noise_std: float
 ) -> Floats:
-    """How much each bit adds to the score."""
+    """The weight of each bit in the score."""
     import numpy as np
 
     f, p = np.asarray(frequencies, dtype=np.float64), np.asarray(reference, dtype=np.float64)
@@ -166,7 +166,7 @@ def _slopes(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Breach:
-    """What somebody outside of the data believes about Bob's secret, before and after a release that is not about him.
+    """An outsider's belief about Bob's secret, before and after a release that is not about him.
 
     `statement` is a set of worlds that the release makes likelier; the auxiliary information is "Bob has the secret if
     and only if the world is one of these", and `outcome` is the release after which belief moves most.

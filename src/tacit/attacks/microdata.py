@@ -373,7 +373,7 @@ class Search:
         return True
 
     def _compositions(self) -> Iterator[list[int]]:
-        """How many people there are of each kind, by the groups that ages do not decide."""
+        """The number of people of each kind, by the groups that ages do not decide."""
         lines = [line for line in self.published if not line.by_age]
         counts = [0] * len(self.kinds)
 

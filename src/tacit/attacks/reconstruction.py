@@ -202,7 +202,7 @@ CLOSE = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FittedBits:
-    """Where it ended; `gap` bounds by how much half the sum of squares, `error`, is above the least there is."""
+    """The final point. `gap` bounds the distance of half the sum of squares, `error`, from its minimum."""
 
     x: Floats
     error: float

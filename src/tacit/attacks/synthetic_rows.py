@@ -11,7 +11,7 @@ so that
     p = (1 + number of others with a score of at most theirs) / (1 + number of others)
 
 is at most a with probability at most a, whatever the model and the population (a conformal p-value; Vovk, Gammerman,
-Shafer 2005). Who has p ≤ `false_alarms` is said to have been in the table.
+Shafer 2005). A person with p ≤ `false_alarms` is called a member of the table.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def replay(
     columns: Sequence[str] = (),
     false_alarms: float = 0.05,
 ) -> Finding:
-    """Who of `people` was in the table behind the synthetic rows; `others` were not.
+    """The members among `people` of the table behind the synthetic rows. `others` were not in it.
 
     columns: what is compared; by default all that the three tables share. Numbers are measured in interquartile
     ranges of the synthetic rows, any other two values are 1 apart, and so is a missing one from all others. `copies`

@@ -22,7 +22,7 @@ from tacit.exact.data_classes import dataclass
 CAUTION = 0.5
 """Standard errors by which a frequency is drawn towards a coin before it is bet on."""
 PROMISE = 0.5
-"""What the past must promise before a strategy bets on a pair of neighbours: this many times ln of its outputs."""
+"""A strategy bets on a pair of neighbours if its past gains are at least this many times ln of its outputs."""
 SIGNIFICANT = 1.0
 """The same for a curve: standard errors by which the event exceeded the claim."""
 STAKE = 0.75
@@ -32,7 +32,7 @@ TOGETHER = 2.0
 UNSTAKED = 3.0
 """By how much a strategy that is only watched must be ahead to lead."""
 FORGET = 0.8
-"""What remains of a strategy's past gains when the leader of the next stage is chosen."""
+"""The share of a strategy's past gains that counts when the leader of the next stage is chosen."""
 LEADER = 0.5
 """The leader's share of the wealth at the start; the other strategies share the rest."""
 ROUNDING = 1 + 1e-9
@@ -101,7 +101,7 @@ class CoinBets:
         return cls(logs=logs, staked=promised >= enough)
 
     def gains(self, level: Integers, coin: Integers) -> Floats:
-        """What the outputs of a batch gain together: ln of the factor, by claim."""
+        """The joint gain of a batch of outputs: ln of the factor, by claim."""
         counts = np.zeros(self.logs.shape[:2])
         np.add.at(counts, (level, coin), 1.0)
         return np.asarray(np.einsum("lb,lbg->g", counts, self.logs))
@@ -169,7 +169,7 @@ class CurveBets:
         return np.asarray(np.log1p(self.stake[claim] * moved))
 
     def gains(self, ones: Integers, zeros: Integers) -> Floats:
-        """What the pairs of a batch gain together, by claim."""
+        """The joint gain of a batch of pairs, by claim."""
         return np.array([float(self.path(ones, zeros, g).sum()) for g in range(self.delta.size)])
 
 

@@ -34,7 +34,7 @@ EQUALLY = 0.2
 RANKED = (0.6, 0.2, 0.12, 0.08)
 """A stage gives this share equally to all pairs, and the rest to those that promise most."""
 EASIER = 0.2
-"""How much the promise against half of the claimed epsilon counts: it shows earlier."""
+"""The weight of the promise against half of the claimed epsilon, which shows earlier."""
 TREES_FROM = 240
 """Outputs of a pair before boosted trees are fitted."""
 REFIT = 1.25
@@ -61,7 +61,7 @@ def system_coins(count: int) -> Integers:
 
 @dataclass(slots=True)
 class PairRecord:
-    """What was seen of one pair of neighbours, and what was learned from it."""
+    """The observations of one pair of neighbours, and the lessons from them."""
 
     toward: tuple[float, ...] = ()
     """The difference of the two inputs, if they are lists of numbers."""

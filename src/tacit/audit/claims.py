@@ -1,4 +1,4 @@
-"""What a certificate states, and what this program finds.
+"""The claim of a certificate, and the finding of this program.
 
 A bound is confirmed where this program's own upper end is what is stated or less: its grid only rounds upwards, so that
 the truth lies below. Where the grid cannot be made fine enough, it is confirmed as well if what is stated lies between
@@ -53,7 +53,7 @@ VERSION = 1
 
 
 class Malformed(Exception):
-    """What is stated is nothing that a release could have been given."""
+    """No release could have been given this statement."""
 
 
 _ONE_INSIDE = ("poisson_sampled", "shuffled", "without_replacement", "repeated")
@@ -185,11 +185,11 @@ def checked_relation(guarantee: Mapping[str, Any], neighbours: Any) -> str:
 
 
 TOLERANCE = Fraction(1, 200)
-"""How far above what is stated the upper end of a grid may lie, where its lower end is below."""
+"""The upper end of a grid may exceed the stated number by this factor, if its lower end is below it."""
 ROUNDED = Fraction(1, 10**6)
-"""What cutting off and rounding add to an end."""
+"""Cutting off and rounding add this much to an end."""
 ROUNDING_SLACK = Fraction(1, 10**9)
-"""What stated floats may lack of the exact sum of stated floats."""
+"""Stated floats may be this much below the exact sum of stated floats."""
 
 PRECISION = 512
 MOST_RUNS = 2_000_000
@@ -469,7 +469,7 @@ def _by_curve(
 
 
 CUT = 1e-8
-"""What may be cut off, as a part of delta."""
+"""The largest mass that may be cut off, as a part of delta."""
 
 
 def _is_exact(event: Mapping[str, Any], runs: int) -> bool:

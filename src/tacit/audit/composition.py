@@ -8,8 +8,8 @@ stays above in every composition, also where mechanisms are chosen as one goes (
 this way of rounding is the one of Doroshenko and others 2022).
 
 P's masses are kept as integers, in units of 2^-BITS, rounded up. Losses add up when releases are composed, so that the
-masses are multiplied as polynomials, in integers and so exactly; the product is rounded up again. What lies far out is
-moved up: from the top to an infinite loss, at the bottom to the lowest one that is kept. All this makes delta larger.
+masses are multiplied as polynomials, in integers and so exactly; the product is rounded up again. Losses far out are
+moved up: those at the top become infinite, those at the bottom become the lowest kept one. All this makes delta larger.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FAR = 100
 
 
 INSIDE, LONGEST_INSIDE = 1e-24, 1 << 14
-"""What is cut off of a composition inside of a sample or a mixture, and how many points it has."""
+"""The mass cut off of a composition inside of a sample or a mixture, and its number of points."""
 
 
 class TooLong(Unconfirmed):
@@ -88,7 +88,7 @@ def _end(left: Callable[[int], arb], negligible: float, longest: int) -> int:
 def _convex(points: list[tuple[arb, arb]]) -> list[tuple[int, arb, arb]]:
     """The points on the lower convex hull: h is convex and below all of them, so that it is below the hull as well.
 
-    Which points are left out is decided by the middles of balls. Any choice gives lines above h.
+    The middles of balls decide which points are left out. Any choice gives lines above h.
     """
     kept: list[tuple[int, arb, arb]] = []
     for i, (t, v) in enumerate(points):

@@ -1,4 +1,4 @@
-"""What one event reveals: its curve h(x) = sup_S P(S) - e^x Q(S) at every real x, from the formula of its noise.
+"""The loss of one event: its curve h(x) = sup_S P(S) - e^x Q(S) at every real x, from the formula of its noise.
 
 P is the law of the outcome with the unit, Q the one without it (add-or-remove), or P and Q belong to the two values
 of a replaced unit. Their other order is the swap: sup_S Q(S) - t P(S) = 1 - t + t sup_S (P(S) - Q(S)/t).

@@ -222,7 +222,8 @@ class Holes:
 def holes(
     noise: Callable[[int], float], *, words: int, first: float, second: float, tried: int = 1000
 ) -> Holes:
-    """Which outputs first + noise(k), k below `words`, are second + noise(j) for no j? For noise that rises with k.
+    """The outputs first + noise(k), k below `words`, that equal second + noise(j) for no j. For noise that rises with
+    k.
 
     The words tried are spread evenly. A search by halves decides each of them exactly, on the floats themselves.
     """

@@ -149,7 +149,7 @@ MATCHED = ("marks along the difference of the inputs", "numbers along the differ
 def matched(outputs: Sequence[Output], toward: Sequence[float]) -> Floats:
     """Outputs projected on the difference of the inputs: of their true values and numbers as marks, and of all values.
 
-    Where a mechanism answers each entry of its input, this sum tells the neighbours apart best.
+    For a mechanism that answers each entry of its input, this sum separates the neighbours best.
     """
     found = np.zeros((len(outputs), 2))
     if len(toward) < 2:

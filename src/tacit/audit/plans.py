@@ -1,4 +1,4 @@
-"""What stands beside a bound: the noise that gives its events, and the charge of all releases of a plan."""
+"""Numbers beside a bound: the noise of its events, and the charge of all releases of a plan."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _OF_NOISE = {
     ("discrete Laplace", "L1"): ("discrete_laplace", "laplace", "pure"),
     ("Gaussian, rounded to the grid", "L2"): ("gaussian",),
 }
-"""What a noise is an event of; noise under other names is not checked."""
+"""The event of a kind of noise. Noise under other names is not checked."""
 
 
 def opinion_on_noise(certificate: Mapping[str, Any]) -> Opinion | None:

@@ -21,7 +21,7 @@ from tacit.exact.data_classes import dataclass
 
 TAILS = (0.002, 0.005, 0.01, 0.02, 0.04, 0.07)
 QUANTILES = np.array([*TAILS, *np.arange(0.1, 0.91, 0.05), *(1 - np.array(TAILS))[::-1]])
-"""Where levels are cut: finer in the tails, where rare telling outputs are."""
+"""The cuts between levels: finer in the tails, since rare outputs distinguish best."""
 FINE = np.array([*TAILS, *np.arange(0.01, 0.995, 0.01), *(1 - np.array(TAILS))[::-1]])
 """The same for events of one column, of which one cut is chosen."""
 FOLDS = 5
@@ -204,7 +204,7 @@ def _by_column(encoder: Encoder, columns: Floats, bits: Integers, c: int, sign: 
 
 
 def promise(levels: Levels, q: float) -> float:
-    """What betting on these levels would have gained, with counts as frequencies shrunk to one half."""
+    """The gain of betting on these levels, with counts as frequencies shrunk to one half."""
     if levels.events:
         ends = ((levels.ones[::-1], levels.zeros[::-1]), (levels.zeros, levels.ones))
         return sum(max(0.0, float(np.max(_gain(np.cumsum(a), np.cumsum(b), q)))) for a, b in ends)

@@ -123,7 +123,7 @@ def _say(sentence: str) -> None:
 
 
 def _encodable() -> None:
-    """What a stream's encoding does not have is spelled out, and never an error."""
+    """Characters outside of the stream's encoding are spelled out, and raise no error."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
             stream.reconfigure(errors="backslashreplace")

@@ -351,7 +351,7 @@ def histories(
     value: str = typer.Option("", "--value", help="The column with a value, as a rating."),
     date: str = typer.Option("", "--date", help="The column with a date or a day."),
     eccentricity: float = typer.Option(
-        7.0, "--eccentricity", help="How many standard deviations the best match must lie above the next."
+        7.0, "--eccentricity", help="The best match must lie this many standard deviations above the next."
     ),
     show: int = SHOW_RELEASED,
     json: bool = JSON_RELEASED,

@@ -84,7 +84,7 @@ def check(
 
 
 def attacks_on(table: Path, checked: Checked, engine: str) -> list[dict[str, Any]]:
-    """What the attacks that need nothing but the table find in it, for words."""
+    """The findings of attacks that need the table only, as sentences."""
     from tacit import attacks
     from tacit.anonymity import open_microdata
     from tacit.curator.text import three
@@ -304,7 +304,7 @@ def treat(
 
 
 class _Asked:
-    """What is asked of the classes."""
+    """The criteria for the classes."""
 
     def __init__(
         self,

@@ -56,7 +56,7 @@ def _write(kind: str, files: dict[Path, bytes], json: bool, notes: tuple[str, ..
 
 
 def _answer(name: str, given: str, asked: str, json: bool) -> str:
-    """What was given, or what a person types; without a terminal the form itself says what is missing."""
+    """The given value, or the typed one. Without a terminal the form itself names the missing value."""
     if given or json or not sys.stdin.isatty():
         return given
     return str(typer.prompt(asked, default="", show_default=False))

@@ -107,7 +107,7 @@ def private_folder(state: Path) -> None:
 
 
 def message_place(out: Path, name: str, body: bytes) -> Path:
-    """Where a message goes; another one under its name is never overwritten."""
+    """The file of a message. A different message under its name is never overwritten."""
     place = out / name
     if place.exists() and (not place.is_file() or place.read_bytes() != body):
         raise InvalidParameter(

@@ -1,4 +1,4 @@
-"""What every command shares: JSON on standard output, and files that are never left half-written."""
+"""Shared by all commands: JSON on standard output, and files that are never left half-written."""
 
 from __future__ import annotations
 

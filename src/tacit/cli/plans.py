@@ -77,7 +77,7 @@ def plan(
 
 
 def _fit(file: PlanFile, made: Plan) -> tuple[Fit | None, LedgerError | None]:
-    """What is left and whether the plan fits; a ledger that cannot be read leaves the price to be told."""
+    """The remaining budget, and whether the plan fits. If the ledger cannot be read, only the price is shown."""
     try:
         with file.curator() as curator:
             return curator.fit(made), None
@@ -86,7 +86,7 @@ def _fit(file: PlanFile, made: Plan) -> tuple[Fit | None, LedgerError | None]:
 
 
 def _exit(fit: Fit | None, problem: LedgerError | None) -> None:
-    """What is not known to fit does not exit with 0."""
+    """The exit code is 0 only if the plan is known to fit."""
     if problem is not None:
         raise problem
     if fit is not None and not fit.fits:
@@ -203,7 +203,7 @@ def room(made: Plan | None) -> int:
 
 
 def wanted(file: PlanFile, export: str) -> tuple[str, ...]:
-    """What is to be exported, by the plan and by the command; refused here where it cannot be written."""
+    """The exports that the plan and the command ask for. An export that cannot be written is refused here."""
     from tacit.curator.text import exports_of
     from tacit.report.exports import ready
 

@@ -71,7 +71,7 @@ def evaluate(block: ProgramBlock, answers: dict[Any, Distribution], factor: Frac
 
 
 def lower_end(block: ProgramBlock, forward: Weights, backward: Weights, factor: Fraction) -> Fraction:
-    """What no simulator's delta is below, by weights of any size; see the module's formula. At least 0."""
+    """A lower bound on every simulator's delta, by weights of any size; see the module's formula. At least 0."""
     most: dict[tuple[int, int], Fraction] = {}
     for side, weights in enumerate((forward, backward)):
         for (c, _), weight in weights.items():
@@ -344,7 +344,7 @@ def _solve(blocks: Sequence[ProgramBlock], level: Level) -> list[Solved]:
 def _simple(
     block: ProgramBlock, factor: Fraction, floats: dict[int, dict[Any, float]]
 ) -> tuple[Fraction | float, dict[Any, Distribution] | None]:
-    """What the delta of a simulator is at most that needs no program, and the simulator; None for the average.
+    """An upper bound on the best delta that needs no linear program, with its simulator (None: the average).
 
     For one input: whatever lies between max P/E and E min P, if it can add up to 1, has delta 0 (theorem
     `best-simulator`). Else the average of the real distributions. Its delta is summed in floats first: each of the

@@ -89,7 +89,7 @@ class FiniteMechanism:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simulator:
-    """What is released in the ideal world: a random function of alt(X), for each pair.
+    """The release of the ideal world: a random function of alt(X), for each pair.
 
     `answer(pair name, alt(X))` gives a value or a mapping of outputs to probabilities. Which pair is protected is
     told to the simulator: a simulator that must serve all pairs without being told is one whose answer ignores the

@@ -1,4 +1,4 @@
-"""What is protected: pairs (alt, priv) of coupled worlds, and the secrets of Pufferfish.
+"""The protected pairs (alt, priv) of coupled worlds, and the secrets of Pufferfish.
 
 priv(X) is what is to stay private; alt(X) is the scrubbed data of the ideal world: the release must tell no more
 about priv(X) than some simulator can that sees alt(X) only. alt may be random (a firm's number is blurred, not

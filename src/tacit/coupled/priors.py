@@ -1,4 +1,4 @@
-"""What somebody may believe before a release: a prior over (data, auxiliary knowledge), in exact rationals.
+"""A belief before a release: a prior over (data, auxiliary knowledge), in exact rationals.
 
 Data are anything hashable: mostly a tuple of rows. The auxiliary knowledge Z is what the adversary knows besides;
 None stands for nothing. A class of priors is a tuple of them: by theorem `mixtures-of-priors` what holds for all of
@@ -84,7 +84,7 @@ class Prior:
         return out
 
     def unknown_rows(self) -> int:
-        """How many rows no auxiliary value settles: the least number over all of them. Data must be tuples."""
+        """The smallest number of rows, over all auxiliary values, that remain unknown. Data must be tuples."""
         seen: dict[Any, list[set[Any]]] = {}
         for x, z in self.weights:
             if not isinstance(x, tuple):
@@ -101,7 +101,7 @@ MOST_ROWS = 1024
 
 
 def row_count(parameter: str, value: object, *, least: int = 1) -> int:
-    """How many rows or members: a whole number that is not so large that writing them down takes for ever."""
+    """A number of rows or members: whole, and small enough to write the rows down."""
     found = whole(parameter, value, least=least)
     refuse_if(
         found > MOST_ROWS, parameter, "a larger number", f"be at most {MOST_ROWS}", "the checker enumerates"
@@ -226,7 +226,7 @@ def _checked(law: MappingProxyType[Any, Any]) -> bool:
 
 
 def said(tell: Callable[[Any], Any] | Mapping[Any, Any], given: Any, what: str) -> Distribution:
-    """What a random function says about one input, as a distribution; a plain value is said for certain."""
+    """The answer of a random function to one input, as a distribution. A plain value has probability 1."""
     if isinstance(tell, Mapping):
         refuse_if(
             given not in tell, what, "a table without it", "say something about every input that can occur"

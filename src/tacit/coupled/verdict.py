@@ -1,4 +1,4 @@
-"""What the checker answers: delta between two certified ends, whether a claim holds, and a witness if not."""
+"""The checker's answer: delta between two certified ends, whether a claim holds, and a witness if not."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Witness:
-    """Where a claim fails: an event that is too likely in one world for what it is in the other.
+    """The place where a claim fails: an event that is too likely in one world, compared with the other.
 
     For the best simulator there may be several: every simulator fails at one of them, `weight` is its share in the
     proof.
@@ -130,7 +130,7 @@ class Verdict:
 
     @property
     def witnesses(self) -> tuple[Witness, ...]:
-        """Where the claim fails; empty if it does not."""
+        """The witnesses against the claim. Empty if it holds."""
         return self.delta.witnesses if self.holds is False else ()
 
     def to_dict(self) -> dict[str, Any]:
@@ -294,7 +294,7 @@ def _witness(c: Comparison, p: Any, q: Any, level: Level, turned: bool) -> Witne
 
 
 def found_factor(comparisons: Iterator[Comparison], delta: Fraction) -> tuple[int, Fraction | None]:
-    """How many comparisons there are, and the exact smallest e^epsilon for all of them; None if there is none."""
+    """The number of comparisons, and the exact smallest e^epsilon for all of them (None: no epsilon is enough)."""
     most, count = Fraction(1), 0
     unbounded = False
     for c in comparisons:

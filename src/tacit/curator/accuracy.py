@@ -25,7 +25,7 @@ from tacit.statistics.forms import Linear
 Candidates = Callable[[Price], Mapping[str, Assignment]]
 
 CHEAPER = 0.999
-"""How much of the least cost so far another mechanism may have at most, to be taken."""
+"""Another mechanism is taken if its cost is at most this share of the least cost so far."""
 CLEARLY = 0.95
 """The same for staircase noise, whose event is its epsilon and no more: it composes worse than Laplace noise."""
 ROUNDS = 12
@@ -77,7 +77,7 @@ PURE_ONLY = "pure epsilon"
 
 
 def _cost(price: Price, budget: Bound | None) -> tuple[Callable[[Assignment], float], str]:
-    """What is cheap, in what the budget is kept, and its name."""
+    """The price to minimise, the kind of the budget, and its name."""
     kind = None if budget is None else budget.kind
     if kind in ("concentrated", "gaussian", "renyi"):
         return (lambda t: float(t.concentrated() or 0)), "rho"

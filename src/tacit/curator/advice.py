@@ -92,7 +92,7 @@ def advise(plan: Plan) -> tuple[Advice, ...]:
 
 
 def _changes(plan: Plan, release: Planned) -> Iterator[Change]:
-    """What is tried, changes that lose nothing first: of equals the first one is named."""
+    """The candidates, harmless changes first: among equals the first one is named."""
     before = release.expected.within
     if not before:
         return

@@ -1,6 +1,6 @@
 """An assignment: the mechanisms that give noise to the parts of a question, the price they keep to, and why these.
 
-What it costs its mechanisms say; what it lets out and how that is read is the assignment's. Independent noise is made
+Its mechanisms state its cost. The assignment decides what it publishes and how that is read. Independent noise is made
 here: Laplace noise (sized by L1, pure) or Gaussian noise (sized by L2), whichever has the smaller error at 95%. Parts
 on one grid are one vector with the question's own joint sensitivity where that needs less noise; others (the two sums
 of a ratio) get equal shares of the price.
@@ -46,7 +46,7 @@ from tacit.statistics.forms import Average, Share, reals
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoisyParts:
-    """What an assignment lets out: noisy integers by part, and the keys where these were not known in advance."""
+    """The output of an assignment: noisy integers by part, and the keys if these were not known in advance."""
 
     parts: dict[str, Any]
     keys: tuple[tuple[Any, ...], ...] | None = None
@@ -72,7 +72,7 @@ class Applied(NamedTuple):
         return dict(zip(self.parts, shaped, strict=True))
 
     def half_widths(self, confidence: Fraction, *, coordinates: int = 1) -> dict[str, Floats]:
-        """What each cell of each part stays within."""
+        """Half the width of the interval of each cell of each part."""
         found = self.mechanism.half_widths(len(self.parts), confidence, coordinates=coordinates)
         return dict(zip(self.parts, found, strict=True))
 
@@ -106,7 +106,7 @@ class Assignment:
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """What is run, for accountants and the ledger."""
+        """The event of the release, for accountants and the ledger."""
         return tuple(e for m in self.mechanisms for e in m.events)
 
     @property
@@ -119,7 +119,7 @@ class Assignment:
 
     @property
     def declared(self) -> tuple[str, ...]:
-        """What the claim assumes and no program checks."""
+        """Assumptions of the claim that no program checks."""
         return ()
 
     def pure(self) -> Fraction | None:
@@ -156,7 +156,7 @@ class Assignment:
 
     @property
     def bound(self) -> Bound:
-        """What the whole of it may reveal, in the price's own kind."""
+        """The privacy loss of the whole release, in the price's own kind."""
         pure = self.pure()
         if pure is not None:
             return Pure(epsilon=up(pure))
@@ -193,7 +193,7 @@ class Assignment:
         return {"noise": noise, "chosen": self.reason, "numerical_delta": 0.0}
 
     def sensitivity_record(self, question: Question) -> dict[str, str]:
-        """How far one unit can move what gets noise, for a certificate."""
+        """The sensitivity of the noisy numbers, for a certificate."""
         moved = question.sensitivity
         return {
             "l1_steps": str(moved.l1),
@@ -202,12 +202,12 @@ class Assignment:
         }
 
     def grid_record(self, question: Question) -> dict[str, str]:
-        """What a step of each part is worth, for a certificate."""
+        """The size of a step of each part, for a certificate."""
         return {p.name: str(p.spacing) for p in question.parts}
 
     @property
     def covers(self) -> str:
-        """What the intervals hold, with their confidence."""
+        """The contents of the intervals, with their confidence."""
         return "the statistic of the declared, clamped and bounded data, each cell by itself"
 
     def own_error(
@@ -226,7 +226,7 @@ class Assignment:
         return self._by_part([a.mechanism.mean_errors(len(a.parts)) for a in self.noise])
 
     def half_widths(self, confidence: Fraction, *, coordinates: int = 1) -> dict[str, Floats]:
-        """What the noise of the cells of each part stays within, in steps."""
+        """The half-widths of the noise of the cells of each part, in steps."""
         return {
             name: half
             for a in self.noise
@@ -286,7 +286,7 @@ def groups_of(question: Question) -> list[Group]:
 
 
 def cells_of(question: Question, parts: Sequence[str]) -> int:
-    """How many numbers of these parts get noise: counted part by part, as a family of tables is no product of axes."""
+    """The number of noisy numbers of these parts, counted part by part: a family of tables is no product of axes."""
     return sum(p.cells or 0 for p in question.parts if p.name in parts)
 
 
@@ -383,7 +383,7 @@ def compared(name: str, errors: Mapping[str, float]) -> str:
 
 
 def law_of(assignment: Assignment) -> str:
-    """What independent noise of an assignment is called among its rivals."""
+    """The name of an assignment's independent noise among its rivals."""
     return "Laplace noise" if isinstance(assignment.noise[0].mechanism, Laplace) else "Gaussian noise"
 
 

@@ -317,7 +317,7 @@ def certify(
 
 
 def _settled(plan: Plan, planned: Planned, made: dict[str, Any]) -> dict[str, Any]:
-    """What a certificate says that follows from the plan, and from how its answer was made: written once for both.
+    """Fields of a certificate that follow from the plan and from the way its answer was made: written once for both.
 
     Kept as text, so that nobody who changes a certificate changes the next one.
     """

@@ -61,7 +61,7 @@ class Charged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shared:
-    """What the releases without a price of their own have together: a delta, and an epsilon that they divide.
+    """The joint price of the releases without a price of their own: a delta, and an epsilon that they divide.
 
     `epsilon` is None where each pays for its own accuracy.
     """
@@ -96,7 +96,8 @@ def _adds_up(
 ) -> bool:
     """Do the epsilons and deltas of the releases, each at least the account of its own events, add up to the bound?
 
-    What is divided is one release here. Epsilons and deltas of any releases add up (`compose-approximate-basic`).
+    The divided price counts as one release here. Epsilons and deltas of any releases add up
+    (`compose-approximate-basic`).
     """
     if not isinstance(bound, Approximate):
         return False
@@ -184,7 +185,7 @@ def _total(costs: Sequence[Assignment]) -> tuple[Fraction | None, Fraction]:
 
 
 def _sums(costs: Sequence[Assignment], shared: Shared | None) -> _Sums:
-    """What is divided counts as one price, to which its members keep by theorem.
+    """The divided price counts as one price. Its members keep to it by a theorem.
 
     The deltas of the other releases are their own: they are added to it, and take nothing away from it.
     """
@@ -344,7 +345,7 @@ def payable(gamma: Fraction, budget: Guarantee) -> None:
 
 
 def standing_of(ledger: Ledger, analyst: str) -> tuple[Guarantee, Guarantee]:
-    """What was spent of a budget, and what is left of it for the analyst."""
+    """The spent part of a budget, and the part that is left for the analyst."""
     if isinstance(ledger.budget.condition, RandomData):
         return standing_on_random_data(ledger, analyst)
     if isinstance(ledger.budget.condition, Priors):

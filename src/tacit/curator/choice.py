@@ -60,7 +60,7 @@ WRONG = (
     zlib.error,
     TacitError,
 )
-"""What a choice that was changed makes its reader raise."""
+"""The error for a reader of a changed choice."""
 
 
 ROOMS = {
@@ -138,7 +138,7 @@ def _class(name: str) -> type:
 
 # --- writing ----------------------------------------------------------------------------------------------------
 def choice_of(plan: Plan) -> dict[str, Any]:
-    """What was chosen for a plan, as plain values: stored with its charge."""
+    """The choice for a plan, as plain values. It is stored with the charge."""
     if "choice" not in plan.kept:
         plan.kept["choice"] = {
             "format": FORMAT,
@@ -149,7 +149,7 @@ def choice_of(plan: Plan) -> dict[str, Any]:
 
 
 def release_choice(planned: Planned) -> dict[str, Any]:
-    """What was chosen for one release: the assignment, and the grid and sensitivity that it was made for."""
+    """The choice for one release: the assignment, with the grid and sensitivity that it was made for."""
     assignment, question = planned.assignment, planned.question
     given = dict(_arrays(question))
     return {
@@ -199,7 +199,7 @@ def _field(value: Any, name: str) -> Any:
 
 
 def _names(kind: type) -> tuple[str, ...]:
-    """What is given to make one: fields that are computed from others are left out."""
+    """The fields that make one. Fields computed from others are left out."""
     if hasattr(kind, "_fields"):
         return tuple(kind._fields)
     return tuple(f.name for f in fields(kind) if f.init)

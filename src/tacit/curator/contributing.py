@@ -31,12 +31,12 @@ class SharePlan:
 
     @property
     def releases(self) -> tuple[Planned, ...]:
-        """What is asked, each with the share of the noise that this holder adds."""
+        """The queries, each with the share of the noise that this holder adds."""
         return self._plan.releases
 
     @property
     def charge(self) -> Guarantee:
-        """What this holder's ledger is charged."""
+        """The charge to this holder's ledger."""
         return self._plan.charge
 
     @property
@@ -84,7 +84,7 @@ def contributed(
     *,
     check: ChargeCheck | None,
 ) -> list[NoisyParts]:
-    """What `read` gives after the charge; a session that was charged for is never charged, or answered, again."""
+    """The result of `read` after the charge. A session that was charged is never charged or answered again."""
     if isinstance(request.charge.condition, Priors):
         raise NoLaw(
             operation="an exact answer as a part of a joint release",

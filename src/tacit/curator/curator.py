@@ -120,17 +120,17 @@ class Curator:
 
     @property
     def spent(self) -> Bound:
-        """What was spent so far, in the budget's own terms."""
+        """The amount spent so far, in the budget's own terms."""
         return self.standing[0].bound
 
     @property
     def remaining(self) -> Bound:
-        """What is left, in the budget's own terms; for an analyst with a share, of that."""
+        """The amount left, in the budget's own terms; for an analyst with a share, of that share."""
         return self.standing[1].bound
 
     @property
     def standing(self) -> tuple[Guarantee, Guarantee]:
-        """What was spent, and what is left, as guarantees: under RandomData with their gammas."""
+        """The spent and the remaining amount, as guarantees: under RandomData with their gammas."""
         return standing_of(self.ledger, self.analyst)
 
     # --- asking -----------------------------------------------------------------------------------------
@@ -279,7 +279,7 @@ class Curator:
         return ledger.request(self._about(asked, ledger), check_of(self.budget), note=note)[0]
 
     def fit(self, plan: Plan, *, key: str | None = None) -> Fit:
-        """What is left, and whether the plan fits it; reads no row, spends nothing, makes no ledger."""
+        """The amount left, and whether the plan fits it. Reads no row, spends nothing and makes no ledger."""
         self._usable()
         asked = self._request(plan, whole(plan).digest if key is None else text("key", key))
         ledger = self._resolver.glance()
@@ -343,7 +343,7 @@ class Curator:
         return contributed(ledger, request, read, check=check_of(self.budget))
 
     def _made(self, table: Table, charged: Facts, paid: Ticket) -> dict[str, Any]:
-        """What makes an answer, kept with it: a replay says what the first answer said."""
+        """The origin of an answer, kept with it: a replay states the origin of the first answer."""
         return {
             "time": _now(),
             "sequence": paid.sequence,
@@ -408,7 +408,7 @@ class Curator:
             raise Closed
 
     def close(self) -> None:
-        """Give the engine and the ledger back. What was closed stays closed: a session's budget is gone with it."""
+        """Give the engine and the ledger back. A closed curator cannot be reopened; a session's ledger is deleted."""
         with self._lock:
             self._closed = True
             if self._table is not None:
@@ -431,7 +431,7 @@ class Curator:
 
 
 def _digest(table: Table, key: bytes) -> str:
-    """What the answer is made from, for the custodian. No release fails for it: it may be about other columns."""
+    """The parts of the answer, for the custodian. No release fails for it: it may be about other columns."""
     try:
         return table.digest(key)
     except Exception:

@@ -2,8 +2,8 @@
 
     print(tacit.suggest("survey.csv", person="id", at_most=3, epsilon=1, schema={"age": tacit.integer(0, 120)}).text)
 
-What cannot be known from a header is asked: who is protected, bounds, keys, the budget. What is not answered stands in
-the plan as a comment, and is never filled in from values.
+It asks for everything that a header does not show: who is protected, bounds, keys, the budget. An unanswered question
+stays in the plan as a comment. Values never fill it in.
 """
 
 from __future__ import annotations
@@ -273,7 +273,7 @@ def _note(about: str, what: str, part: int, of: int, sentence: str) -> Note:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inspection:
-    """What was seen, as notes: true numbers about people, to be printed or written privately, and not pickled."""
+    """The observations, as notes: true numbers about people, to be printed or written privately, and not pickled."""
 
     notes: tuple[Note, ...] = field(repr=False)
     entry: int
@@ -323,7 +323,7 @@ class Inspection:
 
 
 def inspect(curator: Curator, plan: Plan | None = None) -> Inspection:
-    """What the declarations lose of the data, and how small its cells are against the errors of the plan.
+    """The loss of data by the declarations, and the sizes of cells against the errors of the plan.
 
     For the custodian with the data at hand. The ledger says that somebody looked before a row is read, and must be one
     that lasts. It is refused for all who ask questions that are paid for (`tacit.ledger.looks`): for them plans run or
@@ -520,7 +520,7 @@ def schema_lines(
 ) -> list[str]:
     """The declared columns, and the others as comments."""
     lines = [
-        "# Columns. What is not declared is not read. Bounds and keys come from what a column means, never from its",
+        "# Columns. Undeclared columns are not read. Bounds and keys come from what a column means, never from its",
         "# values: they are public, and whatever lies outside of them is clamped or counted as missing.",
     ]
     for one in found:

@@ -2,8 +2,8 @@
 
 `given={"unknown_rows": 900, "rows": "uniform(0, 1)"}` publishes the answer without noise. The claim is the one between
 two values of a row (`epsilon_pair`), which also holds against a simulator (theorem `simulator-to-pair`); it is under
-`Priors`, and nothing else may be published about the same rows: a ledger takes one such charge, and no other. What the
-other rows hide is by theorems `shifted-sums`, `undisclosed-rows` and `count-corners`.
+`Priors`, and nothing else may be published about the same rows: a ledger takes one such charge, and no other. Theorems
+`shifted-sums`, `undisclosed-rows` and `count-corners` bound the uncertainty from the other rows.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class ExactAssignment(Assignment):
 
     @property
     def sentence(self) -> str:
-        """What must stand in the largest type."""
+        """The sentence that must be in the largest type."""
         return (
             f"This is private provided that {'; and '.join(self.declared)}. If that is wrong, nothing is promised: the "
             "numbers are exact, and this is not differential privacy."
@@ -136,7 +136,7 @@ class ExactAssignment(Assignment):
 
     @property
     def covers(self) -> str:
-        """What the intervals hold, with their confidence."""
+        """The contents of the intervals, with their confidence."""
         return "the statistic of the declared data, exactly: there is no noise"
 
     def own_error(
@@ -303,7 +303,7 @@ class TruncatedAssignment(ExactAssignment):
 
     @property
     def covers(self) -> str:
-        """What the intervals hold, with their confidence."""
+        """The contents of the intervals, with their confidence."""
         return (
             f"the count of the declared data: counts of at least {self.threshold} are exact, and 0 stands for any "
             "smaller one"
@@ -386,7 +386,7 @@ class DiscardingAssignment(TruncatedAssignment):
 
     @property
     def sentence(self) -> str:
-        """What must stand in the largest type."""
+        """The sentence that must be in the largest type."""
         return (
             f"This is private provided that {'; and '.join(self.declared)}. If that is wrong, nothing is promised: no "
             "noise is added to the counts of the rows that were kept, and this is not differential privacy."
@@ -414,14 +414,14 @@ class DiscardingAssignment(TruncatedAssignment):
         return Estimate(value=told.value, low=told.low, high=np.asarray(told.high) + self.size.discards)
 
     def describe(self) -> dict[str, Any]:
-        """How many rows may be discarded, and what is claimed between two values."""
+        """The number of rows that may be discarded, and the claim between two values."""
         told = TruncatedAssignment.describe(self)
         more = {"epsilon_pair": self.epsilon, "delta_pair": up(self.delta), "discards": self.size.discards}
         return {**told, "exact": {**told["exact"], **more, "size_epsilon": self.size.size_epsilon}}
 
     @property
     def covers(self) -> str:
-        """What the intervals hold, with their confidence."""
+        """The contents of the intervals, with their confidence."""
         return (
             f"the count of the declared data: up to {self.size.discards} rows were discarded at random, counts of at "
             f"least {self.threshold} are those of the rows that were kept, and 0 stands for any smaller one"

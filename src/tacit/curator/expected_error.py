@@ -1,4 +1,4 @@
-"""How far a release will err, before a row is read: from the law of the noise, and a guess at the rows where needed.
+"""The expected error of a release, before a row is read: from the noise, and a guess at the rows where needed.
 
 The error of a count or a sum is the noise itself. The error of a mean, a share, a ratio or a variance is about the
 noise over the number of rows, which is not known in advance: with `rows`, a public guess, it is shown for a cell
@@ -163,7 +163,7 @@ def _with_floor(found: Expected, question: Question, assignment: Assignment, row
 
 
 def _promise(assignment: Assignment) -> dict[str, Any] | None:
-    """What a rival would have to promise as well: the assignment's own bound. A larger number makes a smaller floor."""
+    """The bound that a rival must promise as well: the assignment's own. A larger number makes a smaller floor."""
     pure = assignment.pure()
     if pure is not None:
         return {"epsilon": pure or 1}
@@ -314,7 +314,7 @@ def _typical(question: Question, form: Form, rows: int, guess: Guess) -> dict[st
 
 
 def _placed(form: Share | Average, guess: Guess) -> Fraction:
-    """Where in its range the mean lies: in the middle, or at the guess."""
+    """The place of the mean in its range: the middle, or the guess."""
     if guess.value is None or not form.width:
         return Fraction(1, 2)
     at = (Fraction(guess.value) - Fraction(form.low)) / Fraction(form.width)

@@ -116,7 +116,7 @@ def _mechanisms(
 
 
 def _counts(shaped: ShapedTables) -> str:
-    """What gets noise, as a part of a name. Candidates are stored by their names, which nobody may reword."""
+    """The noisy quantity, as a part of a name. Candidates are stored by their names, which nobody may reword."""
     counts = "1 count" if shaped.coordinates == 1 else f"{shaped.coordinates} counts"
     if not shaped.complete:
         return counts
@@ -127,7 +127,7 @@ def _counts(shaped: ShapedTables) -> str:
 
 @lru_cache(maxsize=8)
 def _agreement(facts: CountTables, names: tuple[str, ...], sizes: tuple[int, ...]) -> Agreement | None:
-    """What the tables have in common, made once for a question; None where they tell nothing about each other."""
+    """The common part of the tables, made once for a question; None if the tables are unrelated."""
     places = facts.sums if facts.spans is None else facts.spans
     if places is None or facts.ranges is not None or sum(sizes) > MOST_FITTED:
         return None

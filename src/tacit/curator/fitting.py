@@ -1,4 +1,4 @@
-"""Whether a plan fits what is left, before anything is charged: the ledger's own checks, and nothing written."""
+"""Whether a plan fits the remaining budget, before any charge: the ledger's own checks, and nothing written."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _solved(a: Floats, c: Floats, wide_a: Floats, wide_c: Floats) -> tuple[Float
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fit:
-    """What was spent and what is left at this moment, and whether a plan fits.
+    """The spent and remaining budget at this moment, and whether a plan fits.
 
     `fits` is True too where the answer is on record (`recorded`), which is free. `waits` says for whom it waits, where
     the ledger has not the role or the approval that the plan needs; `parts` is the price as parts of the budget.

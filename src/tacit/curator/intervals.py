@@ -1,8 +1,8 @@
 """Intervals for the noise: value, low, high of every cell, from the noisy parts and the known laws of their noise.
 
-They cover the statistic of the declared, clamped and bounded data with at least the stated probability, whatever
-these data are. What they do not cover is named in every certificate: clamping, rounding and dropping of values,
-and the sampling of the people from a population. All of this is post-processing.
+They cover the statistic of the declared, clamped and bounded data with at least the stated probability, whatever these
+data are. Every certificate names what the intervals leave out: clamping, rounding and dropping of values, and the
+sampling of the people from a population. All of this is post-processing.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ CLOSE = 1e-13
 
 
 def last_inside(margin: Callable[[Floats], Floats], start: Floats, end: Floats) -> Floats:
-    """Where the margin, at least 0 at start, turns negative on the way to end; end where it does not.
+    """The point where the margin, at least 0 at start, turns negative on the way to end; end if it does not.
 
     Bracketing with inverse quadratic steps (Chandrupatla 1997), all cells at once. What is returned is the outer
     end of the bracket, so that an error of the search only widens an interval.
@@ -190,7 +190,7 @@ def noise_moments(mechanism: PartNoise) -> NoiseMoments:
 
 
 def _half(mechanism: PartNoise | None, level: Fraction, coordinates: int = 1) -> float:
-    """What the noise of one cell stays within, in steps."""
+    """The bound on the noise of one cell, in steps."""
     return 0.0 if mechanism is None else float(mechanism.half_widths(1, level, coordinates=coordinates)[0])
 
 
@@ -319,6 +319,6 @@ def _spread_seen(
 
 
 def _both_ends(margin: Callable[[Floats], Floats], start: Floats, low: float, high: float) -> Floats:
-    """Where the margin turns negative on the way down to `low` and up to `high`, both in one search."""
+    """The points where the margin turns negative on the way down to `low` and up to `high`, both in one search."""
     ends = np.stack([np.full(start.shape, low), np.full(start.shape, high)])
     return last_inside(margin, np.stack([start, start]), ends)

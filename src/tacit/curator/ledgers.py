@@ -1,4 +1,4 @@
-"""Which ledger a table has: the one beside its data, or one that was named and is remembered there.
+"""The ledger of a table: the one beside its data, or a named one that is remembered there.
 
 Beside `visits.parquet` lie
 
@@ -10,7 +10,7 @@ so that a copied or renamed plan, a second plan, another spelling of the path or
 budget. So does another name of the same file in its folder (a hard link), by device and inode. A file that has names
 which are not in its folder gets no new ledger unless it is asked for: its ledger may lie beside one of those. Nor does
 it get an existing one that none of its names here or beside that ledger knows. A second ledger for a table that has one
-is refused in the same way. What the data contain plays no part in this. A copy of the
+is refused in the same way. It never depends on the contents of the data. A copy of the
 data in another folder is not known as such (docs/known-limits.md).
 """
 
@@ -64,7 +64,7 @@ BESIDE: Final = Beside()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Home:
-    """Where the ledgers of a table on disk are looked for."""
+    """The folders that are searched for the ledgers of a table on disk."""
 
     places: tuple[Path, ...]
     away: tuple[Path, ...] = ()
@@ -166,7 +166,7 @@ class Home:
     def alone(self, wait_seconds: float) -> Iterator[None]:
         """One at a time looks for the ledger of a table here and makes it: two at once would make two budgets.
 
-        The lock is on the folders themselves, and ends with its process. Where folders have no locks there is none.
+        The lock is on the folders themselves, and ends with its process. File systems without locks get none.
         """
         until = time.monotonic() + wait_seconds
         with ExitStack() as held:
@@ -204,14 +204,14 @@ class Home:
 
 
 def home_of_files(paths: Iterable[Path]) -> Home | None:
-    """Where the ledgers of these very files are looked for: those that are read, whatever a pattern matched before."""
+    """The folders that are searched for the ledgers of these very files: those that are read now."""
     named, away = _all_names(_real(path.expanduser()) for path in paths)
     places = tuple(dict.fromkeys(map(_beside, named)))
     return Home(places=places, away=away) if places else None
 
 
 def home_of(data: Any, table: str) -> Home | None:
-    """Where a table's ledgers are looked for; None for what does not lie in files.
+    """The folders that are searched for a table's ledgers; None for a table that is not in files.
 
     Several files that are one table are at home beside each of them, however many; those of a pattern
     (`tacit.files(..., pattern=True)`) in the folder before it, too.

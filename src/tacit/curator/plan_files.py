@@ -126,7 +126,7 @@ def parse_toml(text: str, *, parameter: str, name: str) -> dict[str, Any]:
 
 
 def _odd(value: Any, depth: int = 0) -> str:
-    """What no plan may hold, whichever word it stands behind; nothing if all is well."""
+    """Values that no plan may hold, under any key; nothing if all is well."""
     if depth > MOST_DEPTH:
         return "it is nested too deeply"
     if isinstance(value, dict | list):
@@ -490,7 +490,7 @@ _HERE: dict[tuple[str, str], Reader] = {
     ("quantile", "at"): amount,
     ("table", "rows"): columns,
 }
-"""Where a word means something else: one share, where other kinds take a list."""
+"""Keys with another meaning: one share, where other kinds take a list."""
 
 
 def known(what: str, given: Any, words: tuple[str, ...], *, own: Iterable[str] = ()) -> None:
@@ -588,7 +588,7 @@ FINISH = ("consistent", "given", "guess", "interval", "name", "noise", "rows", "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanFile:
-    """What a plan file says; paths are relative to the file."""
+    """The contents of a plan file. Paths are relative to the file."""
 
     path: Path
     data: str | Files | Joined
@@ -612,7 +612,7 @@ class PlanFile:
 
     @property
     def place(self) -> str:
-        """Where the ledger lies, without anybody's name and password."""
+        """The place of the ledger, without a name and password."""
         home = home_of(self.data, self.table)
         return without_credentials(self.ledger or str((home and home.default) or ""))
 
@@ -738,7 +738,7 @@ def _gamma_of(guarantee: Guarantee) -> dict[str, float]:
 
 
 def asks_in(releases: Any) -> tuple[Query, ...]:
-    """What the [[release]] tables ask for."""
+    """The queries of the [[release]] tables."""
     if not isinstance(releases, list) or not releases:
         raise EmptyComposition(what="the list of releases", hint='add a [[release]] with kind = "count"')
     return tuple(_ask(i, table) for i, table in enumerate(releases, 1))

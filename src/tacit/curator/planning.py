@@ -1,8 +1,8 @@
 """Plans that were made before: the same question at the same price is priced once a curator.
 
 A plan follows from what was asked, the schema, the unit and the budget; no row is read for it, so that keeping it tells
-nothing. What is asked must be equal and print alike: 1, 1.0 and True are equal, and are different words in a
-certificate, though 1 and 1.0 are one question.
+nothing. Two values are the same query if they are equal and print alike: 1, 1.0 and True are equal, and are different
+words in a certificate, though 1 and 1.0 are one question.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ FITTING: dict[str, Callable[[Question, Price], Assignment]] = {
 }  # fmt: skip
 """Mechanisms for statistics that are no sums of noisy numbers."""
 BETTER = 0.999
-"""How much of the best error so far a later candidate may have at most, to be taken."""
+"""A later candidate is taken if its error is at most this share of the best error so far."""
 CLEARLY = 0.95
 """The same for staircase noise."""
 LOUD = 100
@@ -405,7 +405,7 @@ class Planned:
     guarantee: Guarantee
     expected: Expected
     plain: Assignment | None = None
-    """What differential privacy would get, beside a release that is private on random data only."""
+    """The error under differential privacy, beside a release that is private on random data only."""
 
     @property
     def name(self) -> str:
@@ -414,7 +414,7 @@ class Planned:
 
     @property
     def sampled(self) -> tuple[str, ...]:
-        """What is declared of the sample, where intervals are for the population; nothing where for the noise alone."""
+        """Declarations about the sample if intervals are for the population, else nothing."""
         told: tuple[str, ...] = self.question.details.get("sample", ()) or tuple(
             self.question.statistic.declares
         )
@@ -438,13 +438,13 @@ class Plan:
     """The digests of the request in earlier formats, by which it may be on record."""
     reading: dict[str, Any] = field(default_factory=dict, hash=False)
     budget: Bound | None = None
-    """What it is paid from, to tell prices as parts of it; None where several budgets pay."""
+    """The budget that pays, to show prices as parts of it; None if several budgets pay."""
     total: Price | None = None
     """The price that releases without one of their own share."""
     given: Given | None = None
-    """What releases without words of their own assume of the data."""
+    """Default assumptions about the data, for releases without their own."""
     kept: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """What follows from the plan alone and is made once: its record for the ledger, what certificates say of it."""
+    """Facts that follow from the plan alone, made once: its record for the ledger, and its part of the certificates."""
 
     @property
     def event(self) -> Event:
@@ -456,7 +456,7 @@ class Plan:
 
     @property
     def charge(self) -> Guarantee:
-        """What the ledger is charged; under RandomData where any release is, with the sum of their gammas."""
+        """The charge to the ledger: under RandomData if any release is, with the sum of their gammas."""
         if "charge" not in self.kept:
             self.kept["charge"] = self._charge()
         return cast("Guarantee", self.kept["charge"])
@@ -708,7 +708,7 @@ def title_of(a: Query) -> str:
 
 
 def plan_charge(plan: Plan) -> Charged:
-    """What a plan costs by today's account of what was chosen for it."""
+    """The cost of a plan by today's account of its stored choice."""
     assert plan.budget is not None
     return _charged(plan.releases, plan.budget, plan.unit, plan.total)
 
@@ -755,7 +755,7 @@ class KeptPlans:
 
 
 def _place(asks: Sequence[Query], total: Price | None, given: Given | None) -> Hashable | None:
-    """What a plan is looked up by; None for what is long, or holds tables of public totals."""
+    """The key under which a plan is remembered; None for a long plan, or one with tables of public totals."""
     if len(asks) > LONGEST or any(a.public is not None for a in asks):
         return None
     place = (tuple(asks), total, given)

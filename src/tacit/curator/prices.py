@@ -1,4 +1,4 @@
-"""What is offered for a release: a price in one of the field's currencies, or an accuracy.
+"""The offer for a release: a price in one of the field's currencies, or an accuracy.
 
 Numbers that people type are decimals: 0.2 means one fifth, not the binary number nearest to it. They are kept as
 fractions, noise is calibrated to the fractions, and the ledger adds fractions, so that five times 0.2 is 1.
@@ -83,7 +83,7 @@ def _exact(value: object) -> Fraction | None:
 
 
 def _shown(value: object) -> object:
-    """What an error shows of it: a short text, or what kind of thing it is."""
+    """The form of a value in an error: a short text, or its type."""
     try:
         short = len(repr(value)) <= 40
     except ValueError:  # an integer too long to be written
@@ -154,7 +154,7 @@ class Price:
 
     @property
     def spent_delta(self) -> Fraction:
-        """What noise without a pure epsilon spends of delta at this price."""
+        """The part of delta that noise without a pure epsilon spends at this price."""
         return self.delta or Fraction(0)
 
     def bound(self) -> Bound:

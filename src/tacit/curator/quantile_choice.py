@@ -3,7 +3,7 @@
 A selection (`tacit.mechanisms.RankSelection`) spends nearly all of its price on the values. The rest buys counts over
 ranges that are fine near the released values and coarse far from them, from which intervals follow as from cumulative
 counts (theorems `rank-selections`, `quantile-intervals`). Cumulative counts serve any number of quantiles with one
-noise. Which one errs less depends on the number of quantiles, the price and the number of rows.
+noise. The number of quantiles, the price and the number of rows decide which one errs less.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ public number of rows shows that intervals are narrow anyway, or that a tenth wo
 NARROW, HOPELESS = 0.025, 0.9
 """Half an interval that is narrow, as a part of the rows; and one that says nothing, as a part of those on one side."""
 GRID = 1.5
-"""How much wider an interval is than its noise, since the ranges double their width: between 1 and 2."""
+"""The ratio of an interval's width to that of its noise, since the ranges double their width: between 1 and 2."""
 FINER = 64
 """Ranges for each rank that a value errs by, where the rows lie evenly: enough for rows that lie 64 times denser."""
 NAME = "selections by rank"
@@ -168,7 +168,7 @@ def roundest(low: Fraction, high: Fraction) -> Fraction:
 
 
 def first_ranks(question: Question, price: Price) -> Ranks:
-    """What 0.1.0 chose: cumulative counts over `resolution` ranges, or one a value."""
+    """The choice of 0.1.0: cumulative counts over `resolution` ranges, or one range per value."""
     statistic: Any = question.statistic
     levels = question.schema.measured(statistic.column).width + 1
     return assign_ranks(question, price, min(statistic.resolution, levels))

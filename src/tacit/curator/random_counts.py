@@ -2,13 +2,13 @@
 
 For all but a share gamma of the data, a replaced row lies in cells that have noise before and after, so that the noise
 alone tells the two tables apart: its bound, of any kind, holds there (theorems `random-histogram`,
-`random-proportion`). Which cells are exact is told; it depends on the data, and is what gamma is about. Noise is drawn
-for every cell, used or not.
+`random-proportion`). The release states which cells are exact. That depends on the data, and gamma accounts for it.
+Noise is drawn for every cell, used or not.
 
 The number of rows n decides how small a cell must be. Under replace-one n is public, and the table's own is taken;
 under add-or-remove it is protected, and a declared least number stands in its place. A table with fewer rows than
 declared gets noise in every cell; under add-or-remove from two rows fewer on, as a neighbour of a table with just as
-many rows as declared has one less. That it has noise tells that a declaration was false.
+many rows as declared has one less. Noise in such a cell reveals that a declaration was false.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class OnRandomData(Assignment):
 
     @property
     def theorem(self) -> str:
-        """Which rule says what is exact."""
+        """The rule that decides which cells are exact."""
         return "random-proportion" if self.cells == 1 else "random-histogram"
 
     @property
@@ -98,7 +98,7 @@ class OnRandomData(Assignment):
         return total if public else least
 
     def _exact(self, true: AnyArray, rows: int | None) -> Any:
-        """Which cells are published as they are."""
+        """The cells that are published exactly."""
         if rows is None or rows < 2:
             return np.zeros(np.shape(true), dtype=np.bool_)
         if self.cells > 1:
@@ -126,7 +126,7 @@ class OnRandomData(Assignment):
         )
 
     def exact_cells(self, noisy: NoisyParts) -> dict[str, Any]:
-        """Which cells of each part were published as they are: part of what was published."""
+        """The exactly published cells of each part, which are part of the release."""
         return {n: _unpacked(noisy.parts[f"{n}: {EXACT}"], np.shape(noisy.parts[n])) for n in self.counts}
 
     def read(
@@ -195,7 +195,7 @@ class OnRandomData(Assignment):
 
     # --- saying ---------------------------------------------------------------------------------------
     def told(self, noisy: NoisyParts) -> dict[str, Any]:
-        """What a release says of itself: the number of rows that decided, and what was exact. All of it is released."""
+        """A release's record of itself: the number of rows that decided, and the exact cells. All of it is released."""
         rows = int(np.asarray(noisy.parts[COUNTED])[0])
         return self.told_of(
             rows=rows, exact=sum(int(mask.sum()) for mask in self.exact_cells(noisy).values())
@@ -234,7 +234,7 @@ class OnRandomData(Assignment):
 
     @property
     def covers(self) -> str:
-        """What the intervals hold, with their confidence."""
+        """The contents of the intervals, with their confidence."""
         return "the statistic of the declared data, each cell by itself; cells without noise are exact"
 
     def own_error(
@@ -288,7 +288,7 @@ def condition_of(assignment: Assignment) -> Always | RandomData:
 
 
 def declared_by(assignment: Assignment) -> tuple[str, ...]:
-    """What an assignment's bound rests on and nobody can check."""
+    """Assumptions of an assignment's bound that nobody can check."""
     if not isinstance(assignment, OnRandomData):
         return ()
     least = () if assignment.neighbours is Neighbours.REPLACE_ONE else (LEAST_ROWS,)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """What was published: `table` has the keys, value, low and high of every cell.
+    """The published answer: `table` has the keys, value, low and high of every cell.
 
     `publishable` is False for noise from a seeded source, which is for tests; `made_up` is True where the table says
     of itself that it describes nobody. `corrections` says whether it was withdrawn or replaced since.
@@ -66,12 +66,12 @@ class Release:
 
     @property
     def spent(self) -> Bound:
-        """What was spent when it was made, in the budget's own terms; `standing` has the gamma too."""
+        """The amount spent when it was made, in the budget's own terms; `standing` has the gamma too."""
         return self.standing[0].bound
 
     @property
     def remaining(self) -> Bound:
-        """What was left; of a joint release every holder's own ledger says it."""
+        """The amount left. For a joint release every holder's own ledger has it."""
         if self.joint:
             raise NoLaw(
                 operation="what is left after a joint release",
@@ -93,12 +93,12 @@ class Release:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What this release may reveal, for whom."""
+        """The privacy loss of this release, and the protected unit."""
         return with_looks(self.planned.guarantee, self.data)
 
     @property
     def certificate(self) -> dict[str, Any]:
-        """What was run, what it may reveal, on what that rests; with digests of the values and of itself.
+        """Mechanisms, privacy loss and assumptions of a release, with digests of the values and of itself.
 
         Made when it is first asked for: a digest of millions of cells takes seconds.
         """
@@ -108,7 +108,7 @@ class Release:
 
     @property
     def statement(self) -> dict[str, Any]:
-        """What the certificate says, before its digests: for those who show it and have no use for them."""
+        """The certificate before its digests, for displays that do not need them."""
         return self._certified or self.certify(values=None)
 
     @property
@@ -282,7 +282,7 @@ class Releases(tuple[Release, ...]):
 
 
 def ledger_part(ledger: str, recorded: bytes, made: dict[str, Any]) -> dict[str, Any]:
-    """What a certificate says of the ledger: which entry charged for it, and the digest of the recorded answer."""
+    """The ledger's part of a certificate: the entry that charged for it, and the digest of the recorded answer."""
     named = {"id": ledger, "sequence": made["sequence"], "time": made["time"], "digest": made["entry"]}
     return {**named, "answer": sha256(recorded)}
 

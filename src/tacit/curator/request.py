@@ -10,11 +10,11 @@
 
 Beside the digest the ledger's key has the declared table and version, and the declared set of files. Files are named
 relative to the ledger's folder: a folder that is moved with its ledger asks the same question, and so does every
-plan or program that names the same files. Who asks is stored with the charge and is no part of the key.
+plan or program that names the same files. The analyst's name is stored with the charge and is no part of the key.
 
-Nothing here depends on a mechanism that was chosen, on a sentence, or on a number that was computed. What is left at
-the value that it had when this form was written (`UNSAID`) is left out. A field that is added later must be left out
-where nobody said it; a change in meaning needs a new format.
+Nothing here depends on a mechanism that was chosen, on a sentence, or on a number that was computed. Fields that still
+have the default of this form (`UNSAID`) are left out. A field that is added later must be left out where nobody said
+it; a change in meaning needs a new format.
 
 One question has one text, however it is spelled: 1, 1.0 and Fraction(1) are one number, `age > 5.0` is `age > 5`, and
 what a plan of one release offers and assumes is what that release does. Nothing is computed for it: `not (a > 5)` is
@@ -78,7 +78,7 @@ MOST_ROWS = 10**15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """What is assumed of the data: nothing (gamma 0, differential privacy), or random data with this gamma.
+    """The assumption about the data: none (gamma 0, differential privacy), or random data with this gamma.
 
     `rows` is a least number of rows, which is declared; under replace-one the number of rows is public, and it may be
     left out. `small_cells` publishes small cells exactly, and not the empty ones alone. `fixed_before` declares that
@@ -253,7 +253,7 @@ Assumed = Given | Always | RandomData | Mapping[str, Any] | str | None
 
 
 def given_of(value: object) -> Given | None:
-    """What `given=` says: a mapping as in plan files, or a condition; None where nothing is said."""
+    """The condition in `given=`: a mapping as in plan files, or a condition; None if it is not given."""
     if value is None or isinstance(value, Given):
         return value
     if isinstance(value, Always) or (isinstance(value, str) and value == "always"):
@@ -495,7 +495,7 @@ def _certain(interval: object, noise: object) -> bool:
 
 
 def asks_of(asked: Any) -> list[Query]:
-    """What was asked, a statistic or several, each as an ask."""
+    """The queries: a statistic or several, each as a Query."""
     if isinstance(asked, Query):
         return [asked]
     if isinstance(asked, Statistic):
@@ -522,11 +522,11 @@ UNSAID: dict[str, Any] = {
     "noise": "",
     "price": None,
 }
-"""What an ask says where nobody said anything, in formats 3 and 4."""
+"""The defaults of a query in formats 3 and 4."""
 PLAIN_READING = {"decimal": ".", "dates": "year-first"}
-"""What is read where nobody says anything about it."""
+"""The default way to read it."""
 IN_MEMORY = re.compile(r"the \w+ table")
-"""What a joined table is called that lies in no file: a file has an ending."""
+"""The name of a joined table that is not in a file: a file has an ending."""
 
 
 def request_digest(
@@ -541,7 +541,7 @@ def earlier_digests(
     asks: Sequence[Query], *, schema: Schema, unit: Unit, total: Price | None, given: Given | None,
     reading: Mapping[str, Any],
 ) -> tuple[str, ...]:  # fmt: skip
-    """What earlier formats with a set of files called the same spelling of the question."""
+    """The spelling of the query in earlier formats with a set of files."""
     words: Any = {"schema": schema, "unit": unit, "total": total, "given": given, "reading": reading}
     now, at_first = request_text(asks, **words), request_text(asks, **words, at_first=True)
     return (*([sha256(at_first)] if at_first != now else []), sha256(request_text(asks, **words, form=3)))
@@ -551,7 +551,7 @@ def request_text(
     asks: Sequence[Query], *, schema: Schema, unit: Unit, total: Price | None, given: Given | None,
     reading: Mapping[str, Any], form: int = FORMAT, at_first: bool = False,
 ) -> str:  # fmt: skip
-    """What is asked, as canonical JSON; `form` 3, and 4 as it was `at_first`, are those of earlier records."""
+    """The query as canonical JSON. `form` 3, and 4 as it was `at_first`, are those of earlier records."""
     typed = form == 3
     if total is not None and len(asks) == 1 and asks[0].price is None and not (typed and total.delta):
         # One release for the price of the whole plan is one release at its own price.
@@ -711,7 +711,7 @@ def _price(price: Price | None) -> dict[str, Any] | None:
 
 
 def _given(given: Given | None, typed: bool, at_first: bool) -> dict[str, Any] | None:
-    """What is assumed, as it was asked: what was not said is left out."""
+    """The assumptions as they were given. Defaults are left out."""
     if given is None:
         return None
     said: dict[str, Any] = {**given.describe()}
@@ -738,7 +738,7 @@ def _named(table: str, typed: bool) -> str:
 
 
 def _reading(reading: Mapping[str, Any], typed: bool) -> dict[str, Any]:
-    """How files are read: what stands for itself is left out, and lists whose order says nothing are sorted."""
+    """The reading options: defaults are left out, and lists without an order are sorted."""
     said = {name: value for name, value in reading.items() if PLAIN_READING.get(name) != value}
     said |= {name: sorted(said[name]) for name in ("missing", "partitions") if name in said}
     if "joins" in said:
@@ -813,7 +813,7 @@ def file_stem(name: str) -> str:
 
 
 def folded(name: str) -> str:
-    """What a file system may take for the same file: letters of any case, composed or not, no dots at the end."""
+    """The key under which a file system may store a file: letters of any case, composed or not, no dots at the end."""
     return unicodedata.normalize("NFKC", file_stem(name)).casefold().rstrip(". ")
 
 

@@ -51,7 +51,7 @@ APART = "a person is counted in at most {times} steps, any two of them at least 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """What was published at a step: the running total of every group, with intervals for the noise."""
+    """The publication of a step: the running total of every group, with intervals for the noise."""
 
     step: int
     key: Any
@@ -108,7 +108,7 @@ class RunningSeries:
 
     @property
     def squared(self) -> int:
-        """How far a unit moves what gets noise, squared, in squared units of the grid."""
+        """The squared sensitivity of the noisy numbers, in squared units of the grid."""
         return squared_move(self.question, self.factor)
 
 
@@ -138,12 +138,12 @@ class RunningTotal:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What all figures together may reveal."""
+        """The privacy loss of all figures together."""
         return _guarantee(self.series, self.series.mechanism.bound)
 
     @property
     def published(self) -> int:
-        """How many figures are on record."""
+        """The number of recorded figures."""
         ledger = self._curator.ledger
         low, high = 0, self.series.factor.steps
         while low < high:
@@ -354,7 +354,7 @@ def running_series(
     rho: Number | None = None,
     mu: Number | None = None,
 ) -> RunningSeries:
-    """What a running total would be: its noise and the standard deviation of every figure. Reads and charges nothing.
+    """The plan of a running total: its noise and the standard deviation of every figure. Reads and charges nothing.
 
     `by` is the column of the steps, in the order of its keys; `groups` are columns with a running total for each key.
     `of="people"` counts people, each once a step, in at most `participations` steps, `separation` apart.

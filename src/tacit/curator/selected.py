@@ -313,8 +313,8 @@ class Sparse(Assignment):
 def assign_sparse(question: Question, price: Price) -> Sparse:
     """Laplace noise on all cells for a pure price; for a rho or with a delta whatever hides least.
 
-    What hides least has the lowest threshold. Discrete Gaussian noise has a rho (theorem `discrete-gaussian`), and no
-    theorem here gives it a mu.
+    The mechanism that hides the fewest cells has the lowest threshold. Discrete Gaussian noise has a rho (theorem
+    `discrete-gaussian`), and no theorem here gives it a mu.
     """
     assert isinstance(question, SparseQuestion)
     if price.kind == "pure" and price.epsilon is not None:
@@ -357,7 +357,7 @@ HINTS = {
 def _candidates(
     question: SparseQuestion, price: Price, epsilon: Fraction
 ) -> dict[str, SparseHistogram | StableHistogram]:
-    """What keeps to the price, the first of equals first."""
+    """The candidates within the price, the first of equals first."""
     found: dict[str, SparseHistogram | StableHistogram] = {}
     if price.delta is not None:
         found["noise on occupied cells alone"] = StableHistogram.for_target(
@@ -376,7 +376,7 @@ def _candidates(
 
 
 def _threshold(mechanism: SparseHistogram | StableHistogram) -> int:
-    """What is hidden, where nothing is chosen after the noise: what mechanisms are compared by."""
+    """The number of hidden cells before any choice by the noise, by which mechanisms are compared."""
     if isinstance(mechanism, StableHistogram):
         return mechanism.threshold
     return hall_threshold(mechanism.noise, cells=mechanism.cells)
@@ -443,7 +443,7 @@ class Ranks(Assignment):
 
 @lru_cache(maxsize=256)
 def rank_error(mechanism: Cumulative, shares: tuple[Fraction, ...], confidence: Fraction) -> float:
-    """What #(rows below t) - q n is off by at the confidence, q the asked share: at a middling t, mean over the shares.
+    """The error of #(rows below t) - q n at the confidence, q the asked share: at a middling t, mean over the shares.
 
     It is the error of the number by which a quantile is found (`tacit.mechanisms.quantiles`).
     """

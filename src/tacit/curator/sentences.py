@@ -40,7 +40,7 @@ STATISTICS: dict[str, str] = {
     "total": "sum",
     "variance": "variance",
 }
-"""What a sentence may begin with, and the kind of release that it asks for."""
+"""The first words of a sentence, and the kind of release that each asks for."""
 CONNECTORS = ("of", "by", "and", "to", "in N bins", "at", "with N rows", "where")
 SHARES = {"quartiles": [0.25, 0.5, 0.75], "deciles": [k / 10 for k in range(1, 10)]}
 LISTED = ("contingency", "density", "margins")
@@ -91,7 +91,7 @@ def read_sentence(sentence: str, columns: Iterable[str]) -> dict[str, Any]:
 
 
 def _parts(text: str) -> dict[str, str]:
-    """What stands before, behind `by`, behind `at` and behind `where`; quotation marks hide their content."""
+    """The parts of a sentence before `by`, and behind `by`, `at` and `where`. Quotation marks hide their content."""
     hidden = _QUOTED.sub(lambda m: "_" * len(m[0]), text)
     places = {
         m[1].lower(): (m.start(1), m.end(1)) for m in re.finditer(r"\b(where)\b", hidden, re.IGNORECASE)
@@ -121,7 +121,7 @@ def _parts(text: str) -> dict[str, str]:
 
 
 def _measured(table: dict[str, Any], kind: str, text: str, known: Sequence[str]) -> None:
-    """What the statistic is of: a column, several, a condition, or nothing."""
+    """The subject of the statistic: a column, several, a condition, or nothing."""
     text = re.sub(r"^of\b\s*", "", text, flags=re.IGNORECASE)
     if kind == "count":
         said = re.sub(r"\b(?:there are|are there)$", "", text, flags=re.IGNORECASE).strip().lower()
@@ -227,7 +227,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _unknown(word: str, known: Sequence[str]) -> InvalidParameter:
-    """What a sentence may be made of, where this one is not."""
+    """The allowed parts of a sentence, for an error about another one."""
     return InvalidParameter(
         parameter="sentence", value=visible(word), must=f"begin with one of: {', '.join(STATISTICS)}",
         hint=f"then come {', '.join(CONNECTORS)} and columns: {_listed(known)}; for example: mean income by region",

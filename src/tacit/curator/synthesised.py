@@ -161,7 +161,7 @@ class SynthesisAssignment(Assignment):
         }  # fmt: skip
 
     def sensitivity_record(self, question: Question) -> dict[str, str]:
-        """How far one unit moves one margin, all one-way margins, a score, and the errors."""
+        """The sensitivities of one margin, all one-way margins, a score, and the errors."""
         one, count = moves(question.unit), len(question.details["ones"])
         return {
             "margin_l1": str(one.l1),
@@ -177,7 +177,7 @@ class SynthesisAssignment(Assignment):
 
     @property
     def covers(self) -> str:
-        """What the intervals of the errors hold."""
+        """The contents of the intervals of the errors."""
         if self.schedule.errors is None:
             return "nothing: no part of the price measured the error of the rows"
         return (
@@ -188,7 +188,7 @@ class SynthesisAssignment(Assignment):
     def own_error(
         self, question: Question, confidence: Fraction, rows: int | None
     ) -> tuple[float | None, float | None, str] | None:
-        """How far a bound lies above the measured error, for a guess of the number of rows."""
+        """The distance of a bound above the measured error, for a guess of the number of rows."""
         left = question.details["left_out"]
         told = f"; {left}" if left else ""
         if self.schedule.errors is None:
@@ -288,7 +288,7 @@ def unpacked(parts: dict[str, Any], question: Question) -> tuple[Outcome, int]:
 
 
 def synthetic_record(synthetic: Synthetic) -> dict[str, Any]:
-    """What a certificate says of the rows: their number, their digest, and what was measured for them."""
+    """The certificate's part about the rows: their number, their digest, and the measured margins."""
     return {
         "rows": len(synthetic.outcome.rows),
         "stand_for": synthetic.total,
@@ -304,7 +304,7 @@ def synthetic_record(synthetic: Synthetic) -> dict[str, Any]:
 def faults_of_record(
     assignment: SynthesisAssignment, question: Question, said: Mapping[str, Any], text: str
 ) -> list[str]:
-    """Which words of a certificate about synthetic rows contradict its plan, its schedule or the file of the rows.
+    """The fields of a certificate about synthetic rows that contradict its plan, its schedule or the file of the rows.
 
     The rows themselves, what was chosen and which cells noise filled follow from the ledger alone.
     """

@@ -160,7 +160,7 @@ def digits(value: Any) -> str:
 
 
 def beyond_groups(question: Question) -> str:
-    """Which rows a limit on groups leaves out of this question; nothing where it leaves out none."""
+    """The rows that a limit on groups leaves out of this question; nothing if it leaves out none."""
     if not question.limited:
         return ""
     most, keys = group_limit(question.unit, None), " x ".join(question.limited)
@@ -291,7 +291,7 @@ def _key(value: Any) -> str:
 
 
 def _quality(release: Release) -> list[str]:
-    """How many cells carry each word, and the rule; nothing where all are good."""
+    """The number of cells with each quality word, and the rule; nothing if all are good."""
     words = release.quality
     told = [
         f"{words.count(w):,} of {len(words):,} {w}" for w in WORDS.values() if w in words and w != GOOD_WORD
@@ -505,7 +505,7 @@ def _listed(entries: Any) -> str:
 # the digest of plan.toml and of every page and file that shows them (docs/decisions/0018-words-of-a-report.md).
 
 EXPORTS = ("sdmx", "xlsx")
-"""What can be written beside values, certificates and page; CSVW metadata always stand beside a CSV file."""
+"""The exports beside values, certificates and page. CSVW metadata are always written beside a CSV file."""
 LONGEST_PUBLIC = 500
 MADE = ("bound", "level", "share")
 """Columns that a release makes: which bound, which level of a hierarchy, which share of the rows."""
@@ -515,7 +515,7 @@ _TABLES = ("columns", "releases")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfficeRules:
-    """What an office prints of noisy numbers: rounded, from a minimum on, by its own thresholds of quality."""
+    """An office's form of noisy numbers: rounded, from a minimum on, by its own thresholds of quality."""
 
     round_to: int | None = None
     minimum: int | None = None
@@ -540,7 +540,7 @@ class OfficeRules:
 
     @property
     def sentences(self) -> list[str]:
-        """What a reader must know of them."""
+        """The notes that a reader needs."""
         told = []
         if self.round_to is not None:
             told.append(f"Counts are rounded to multiples of {self.round_to:,}, ends of intervals outwards.")
@@ -586,20 +586,20 @@ class PublicWords:
         object.__setattr__(self, "exports", exports_of(self.exports))
 
     def column(self, name: str) -> str:
-        """What a column is called; one that was renamed beside `value` keeps its label."""
+        """The label of a column. One that was renamed beside `value` keeps its label."""
         base = name.rstrip("_").removesuffix("_key")
         own = self.columns.get(name, self.columns.get(base, name) if base in TAKEN else name)
         return own if self.second is None else _both(own, self.second.columns.get(name, ""))
 
     def key(self, column: str, key: Any) -> Any:
-        """What a key is called; the key itself where it has no label."""
+        """The label of a key, or the key itself."""
         spelled = _spelled(label(key))
         own = self.keys.get(column, {}).get(spelled, key)
         other = "" if self.second is None else self.second.keys.get(column, {}).get(spelled, "")
         return _both(_spelled(own), other) if other else own
 
     def labelled(self, column: str, keys: Sequence[Any]) -> list[Any]:
-        """What keys of one column are called: different keys stay different, whatever they are called."""
+        """The labels of the keys of one column: different keys have different labels."""
         if column not in self.keys and (self.second is None or column not in self.second.keys):
             return list(keys)
         named = {key: self.key(column, key) for key in dict.fromkeys(keys)}

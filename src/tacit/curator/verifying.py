@@ -1,4 +1,4 @@
-"""What holds of a folder that `tacit release` wrote: files, certificates, plan, ledger, signatures.
+"""Checks of a folder that `tacit release` wrote: files, certificates, plan, ledger, signatures.
 
 Nothing here reads the custodian's data. Each finding holds, does not hold, or could not be checked (None); what could
 not be checked is said, and does not count as holding.
@@ -153,7 +153,7 @@ LAST = 4
 def export_findings(
     place: Path, files: Mapping[str, Any], certificates: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[tuple[str, bool | None, str]]:
-    """What was looked at, whether it holds, and why not: for each file that was exported."""
+    """The checks of each exported file, with their results and reasons."""
     for name in sorted(files):
         path = PurePosixPath(name)
         if path.parent == PurePosixPath("sdmx") and path.suffix == ".csv":
@@ -300,7 +300,7 @@ class Verified:
 def verify_release(
     folder: str | Path, *, ledger: str | None = None, key: PublicKey | None = None
 ) -> Verified:
-    """What holds of a release: against its own files, its plan and, where they are given, its ledger and its key."""
+    """The checks of a release against its own files, its plan and, if given, its ledger and its key."""
     place = Path(folder)
     if not (place / "manifest.json").is_file():
         raise InvalidParameter(
@@ -387,7 +387,7 @@ def _parquet(path: Path) -> str:
 
 
 MADE = ("data", "versions", "noise_source")
-"""What all certificates of one answer say alike."""
+"""The common part of all certificates of one answer."""
 
 
 def _agreement(listed: dict[str, Any], certificates: dict[str, dict[str, Any]]) -> Iterator[CheckResult]:
@@ -525,7 +525,7 @@ def charge_again(plan: Plan) -> bool:
 def _fitting(stated: Planned, today: Planned, name: str) -> Iterator[CheckResult]:
     """Noise that cannot be compared with its question by itself fits it if it is what would be chosen today.
 
-    What else could have been chosen, and how an accuracy was meant, is told and not computed with.
+    The other choices, and the meaning of an accuracy, are shown and enter no computation.
     """
     if calibrated(stated.assignment, stated.question) is None and not same_noise(
         stated.assignment, today.assignment, stated.question
@@ -576,7 +576,7 @@ def _facts(certificate: Mapping[str, Any]) -> dict[str, Any]:
 TOLD = ("error", "price_of_privacy")
 """Expected errors are told: a later version may know them better."""
 ROUNDED = ("error", "mechanism", "price_of_privacy")
-"""What has computed floats, whose last digits are those of the machine and its libraries."""
+"""The fields with computed floats, whose last digits depend on the machine and its libraries."""
 
 
 def _same(name: str, one: Any, other: Any) -> bool:
@@ -623,7 +623,7 @@ def _compared(
 
 
 def _made(said: dict[str, Any]) -> dict[str, Any]:
-    """What made the answer, as the certificate says it."""
+    """The origin of the answer, from the certificate."""
     data = {"bounded": False, **said["data"]}
     return {"time": said["made"], "noise": said["noise_source"], "data": data, "versions": said["versions"]}
 
@@ -698,7 +698,7 @@ STANDS = "was neither withdrawn nor replaced"
 
 
 def _stands(name: str, release: str, chain: Sequence[Entry], charge: int) -> CheckResult:
-    """What the ledger says about the release since: the folder is as it was made, and may be superseded."""
+    """Later entries of the ledger about the release: the folder is unchanged, and may be superseded."""
     kinds = ("withdraw", "supersede")
     about = [e.correction() for e in chain if e.kind in kinds and e.body["about"] == charge]
     said = [str(c) for c in about if c.release in ("", release)]
@@ -711,9 +711,9 @@ def _stands(name: str, release: str, chain: Sequence[Entry], charge: int) -> Che
 
 
 def _asked(place: Path, name: str, paid: Mapping[str, Any], budget: Guarantee) -> CheckResult:
-    """What plan.toml says beside the question: which budget it was, of which table, version and files.
+    """The rest of plan.toml beside the question: the budget, the table, its version and files.
 
-    Who asks is no part of a question: an answer from the record may have been paid for by somebody else.
+    The analyst's name is no part of a question: somebody else may have paid for a recorded answer.
     """
     what = f"plan.toml has the budget, table, version and files of the charge of {name}"
     try:

@@ -1,7 +1,7 @@
 """Parameters that are valid from birth: each check returns a plain value, or raises a typed error.
 
-Nothing is guessed from another kind: text is no number, 1.9 is no whole number, "no" is no flag. What NumPy's
-scalars hold is taken over into Python's own numbers at once, since theirs wrap around.
+Nothing is guessed from another kind: text is no number, 1.9 is no whole number, "no" is no flag. NumPy's scalars become
+Python's own numbers at once, since NumPy's wrap around.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def check_fields(instance: object, **checks: Callable[[str, Any], Any]) -> None:
 def set_fields(instance: object, **values: object) -> None:
     """Puts checked values into the fields of a frozen object, NumPy's scalars as Python's own numbers.
 
-    What was checked is then what is computed with.
+    Later code computes with the checked values.
     """
     for name, value in values.items():
         object.__setattr__(instance, name, plain(value))

@@ -28,7 +28,7 @@ SHORT = 1000
 def exact_parameter(name: str, value: object, *, positive: bool = True, any_size: bool = False) -> Fraction:
     """The exact rational that the caller typed; finite, and positive where asked.
 
-    What is declared must be of ordinary size. `any_size` is for what follows from data: there no size is refused.
+    Declared values must be of ordinary size. `any_size` is for what follows from data: there no size is refused.
     """
     if type(value) is Fraction or type(value) is int:
         # Short ones are of ordinary size, and need no comparison of fractions.

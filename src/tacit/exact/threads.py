@@ -1,8 +1,8 @@
 """One thread for small linear algebra.
 
-OpenBLAS spreads even an inverse of 100 x 100 over all cores, and its threads then wait for each other longer than
-the work takes: four times as long on two idle cores, a hundred times where others want the cores too. Where its
-libraries lie beside numpy and scipy, as in their wheels, they are told to use one; elsewhere nothing is done.
+OpenBLAS spreads even an inverse of 100 x 100 over all cores, and its threads then wait for each other longer than the
+work takes: four times as long on two idle cores, a hundred times where others want the cores too. If the libraries of
+numpy and scipy lie beside them, as in their wheels, they are limited to one thread. Otherwise nothing is done.
 """
 
 from __future__ import annotations

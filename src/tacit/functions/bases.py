@@ -158,7 +158,7 @@ class HermiteBasis(SeriesBasis):
 
     @property
     def orders(self) -> tuple[int, ...]:
-        """How many functions there are along each coordinate."""
+        """The number of functions along each coordinate."""
         assert isinstance(self.order, tuple)
         return self.order
 

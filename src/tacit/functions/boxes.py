@@ -98,7 +98,7 @@ def _ends(name: str, given: Sequence[float] | float) -> tuple[float, ...]:
 def as_points(points: npt.ArrayLike, dimension: int) -> Floats:
     """Points as an array (m, d) of finite floats; for d = 1 a plain list of numbers will do.
 
-    What is wrong with a point is said without showing it: it may be a person's.
+    An error about a point does not show it: it may be a person's.
     """
     array = unmasked(points)
     if array.dtype.kind not in "iuf":

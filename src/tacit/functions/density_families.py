@@ -33,7 +33,7 @@ from tacit.guarantees import Neighbours
 # Rows as floats, value by value: what is no number counts as missing, and no row decides about an error.
 
 OUTSIDE = ("edge", "absent")
-"""What a row outside of the box counts as: moved to the nearest edge, or not there."""
+"""The treatment of a row outside of the box: moved to the nearest edge, or ignored."""
 
 
 def _number(value: Any) -> float:
@@ -102,7 +102,7 @@ def _listed(values: Any, dimension: int) -> npt.NDArray[Any]:
 def cells_of(
     rows: Floats, box: Box, cells: tuple[int, ...], outside: str
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Which lattice cells are occupied, as an array (k, d), and by how many rows: all that is kept of the rows."""
+    """The occupied lattice cells, as an array (k, d), and their numbers of rows. Nothing else is kept of the rows."""
     low, high, count = np.array(box.lows), np.array(box.highs), np.array(cells)
     present = ~np.isnan(rows).any(axis=1)
     if outside == "absent":
@@ -126,7 +126,7 @@ def cells_of(
 BITS = 32
 SPACING = Fraction(1, 1 << BITS)
 TABLE_ERROR = 2.0**-40
-"""How far an entry of a table of phi may lie from the number it stands for; tests compare with balls."""
+"""The largest error of an entry of a table of phi. Tests compare it with balls."""
 INFLATED = 1 + 2.0**-30
 MOST_COEFFICIENTS = 1 << 17
 MOST_DIMENSIONS = 6
@@ -168,12 +168,12 @@ class DensityFamily(ABC):
     @property
     @abstractmethod
     def cells(self) -> tuple[int, ...]:
-        """How many cells the lattice has along each coordinate."""
+        """The number of cells of the lattice along each coordinate."""
 
     @property
     @abstractmethod
     def axis_sizes(self) -> tuple[int, ...]:
-        """How many functions there are for each coordinate."""
+        """The number of functions for each coordinate."""
 
     @abstractmethod
     def _axis_features(self, axis: int, x: Floats) -> Floats:
@@ -191,7 +191,7 @@ class DensityFamily(ABC):
     @property
     @abstractmethod
     def parameters(self) -> dict[str, Any]:
-        """What the family is, as plain JSON values."""
+        """The family, as plain JSON values."""
 
     def _axis_kernel(self, axis: int) -> tuple[float, float]:
         """b >= sup |phi|^2 and a >= -inf phi(x) . phi(y), over the lattice of one coordinate."""
@@ -202,7 +202,7 @@ class DensityFamily(ABC):
         return lattice_ends(self, 0)[2]
 
     def _kept(self) -> npt.NDArray[np.int64] | None:
-        """Which products are kept, an array (m, d); None stands for all."""
+        """The kept products, an array (m, d); None means all."""
         return None
 
     @property
@@ -251,7 +251,7 @@ class DensityFamily(ABC):
         return whole, compared or 2 * (whole + against) * INFLATED
 
     def l2_sensitivity(self, neighbours: Neighbours = Neighbours.REPLACE_ONE) -> float:
-        """How far one row can move w_D in Euclidean length, rounding to the grid counted; rounded up.
+        """The L2 sensitivity of w_D to one row, rounding to the grid included; rounded up.
 
         A replaced row may also come to count as absent: that moves w_D by phi alone, which is never further.
         """
@@ -264,7 +264,7 @@ class DensityFamily(ABC):
         return upper(lambda: ball(square).sqrt() + ball(rounding))
 
     def l1_sensitivity(self, neighbours: Neighbours = Neighbours.REPLACE_ONE) -> float:
-        """How far one row can move w_D in the sum of absolute moves, rounding counted; rounded up."""
+        """The L1 sensitivity of w_D to one row, rounding included; rounded up."""
         length, move = self._l1_ends()
         added = Neighbours.parse(neighbours) is Neighbours.ADD_OR_REMOVE
         # A replaced row may come to count as absent, which takes its phi away.

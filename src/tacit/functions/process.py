@@ -159,7 +159,7 @@ class ReleasedFunction:
         return np.asarray(self.noise_std**2 * (phi @ phi.T))
 
     def truncation_error(self, points: npt.ArrayLike) -> Floats:
-        """How far the expansion of f_D can be from f_D at the points: a public bound on |f_D| times the distance."""
+        """The largest error of the expansion of f_D at the points: a public bound on |f_D| times the distance."""
         if self.norm_bound is None:
             raise InvalidParameter(
                 parameter="norm_bound", value=None, must="be known for a truncation error",

@@ -1,4 +1,4 @@
-"""What is promised: bounds, units, conditions, and the laws between them. No data, no randomness. The only file
+"""Promises: bounds, units, conditions, and the laws between them. No data, no randomness. The only file
 that is read is the package's own register of theorems.
 
 Read in this order: `bounds/` (how much), `units.py` (for whom), `conditions.py` (given what),

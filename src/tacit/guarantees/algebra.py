@@ -48,7 +48,7 @@ def compose(
     adaptive: bool = True,
     assume: str | None = None,
 ) -> Any:
-    """What several releases about the same data reveal together.
+    """The joint loss of several releases about the same data.
 
     `law` names a theorem ("basic", "advanced" with `slack`, "optimal", "profile"); without it the closed
     formula of the least common kind is used. Mechanisms may be chosen adaptively unless `adaptive=False`
@@ -146,7 +146,7 @@ _IN_ADVANCE = {"compose-approximate-advanced", "compose-approximate-optimal", "c
 
 
 def parallel(*parts: Guarantee, fixed: bool = False) -> Guarantee:
-    """What releases from disjoint parts of the table reveal together: McSherry 2009.
+    """The joint loss of releases from disjoint parts of the table: McSherry 2009.
 
     `fixed=True` says that the part in which a row lies does not depend on its data. For people in at most so many
     groups the parts are taken to be those groups; the guarantee says so.

@@ -1,4 +1,4 @@
-"""What somebody gives to a function: of the right kind, or one typed error that names the parameter."""
+"""Checks of arguments: of the right kind, or one typed error that names the parameter."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def a_kind(parameter: str, value: T, kind: type[Any], *, must: str, hint: str = 
 
 
 def how_many(parameter: str, value: object, *, least: int = 1) -> int:
-    """How many: a whole number that somebody could mean."""
+    """A number of repetitions: whole, and of a sensible size."""
     number = whole(parameter, value, least=least)
     refuse_if(number > LARGEST, parameter, value, f"be at most {LARGEST}")
     return number

@@ -49,7 +49,7 @@ SEEN_ANOTHER = (
     "the same rows"
 )
 SEEN_BEFORE = (SEEN, SEEN_ANOTHER)
-"""What a ledger knows against a guarantee: bounds, keys and bins may have been fitted, and that is not in the bound."""
+"""A ledger's reservation about a guarantee: bounds, keys and bins may have been fitted, which the bound ignores."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +164,7 @@ class Priors(Condition):
 
 
 class Indistinguishability(StrEnum):
-    """Which computational definition: a private stand-in exists (SIM), or no test tells (IND)."""
+    """The computational definition: a private stand-in exists (SIM), or no test distinguishes (IND)."""
 
     SIM = "sim"
     IND = "ind"

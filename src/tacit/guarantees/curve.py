@@ -1,4 +1,4 @@
-"""What the algebra asks of a privacy curve, and nothing of how it is computed.
+"""The algebra's interface of a privacy curve, whatever computes it.
 
 A `Curve` answers delta(epsilon) in one direction of neighbouring, certified from both sides. A `Composer` makes
 curves and joins them. The room `tacit.pld` has the only one and installs it when it is imported; because rooms
@@ -24,7 +24,7 @@ class Curve(Protocol):
 
     @property
     def size(self) -> int:
-        """How many parts were composed, with counts."""
+        """The number of composed parts, with counts."""
         ...
 
     @property
@@ -37,7 +37,7 @@ class Curve(Protocol):
         ...
 
     def rises_to(self, other: Any) -> bool:
-        """Whether the other is made of the same kinds of parts, as many or more, none with a smaller parameter: then
+        """Whether the other has the same kinds of parts, as many or more, none with a smaller parameter: then
         it lies above at every real epsilon."""
         ...
 

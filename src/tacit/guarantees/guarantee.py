@@ -94,7 +94,7 @@ class Guarantee:
         return meaning.reading_of_posterior_shift(self.bound, self.unit, self.condition)
 
     def incentive(self, *, delta: float | None = None) -> Incentive:
-        """How much one unit's data can raise the expectation of any harm (Hall 2012, sec. 1.2.1).
+        """The largest factor by which one unit's data raise the expectation of any harm (Hall 2012, sec. 1.2.1).
 
         `delta` names a level of the bound's curve; without it the bound's own is taken.
         """

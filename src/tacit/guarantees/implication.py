@@ -38,7 +38,7 @@ class Order(Enum):
 
 
 def compare(known: Profile, wanted: Profile) -> tuple[Order, float | None]:
-    """Whether every direction of `known` is below that of `wanted`; with an epsilon where it is above."""
+    """Whether every direction of `known` is below that of `wanted`; if not, with an epsilon where it is above."""
     found: tuple[Order, float | None] = (Order.BELOW, None)
     for index in range(max(len(known.directions), len(wanted.directions))):
         one = known.directions[min(index, len(known.directions) - 1)]

@@ -1,4 +1,4 @@
-"""What a bound means for people: tests, beliefs, incentives.
+"""The meaning of a bound for people: tests, beliefs, incentives.
 
 Each reading is an upper bound on what *any* adversary can do, valid for every kind of bound, because it
 uses the curve delta(epsilon) only. The curve may be read at any epsilon: a coarse search costs tightness,
@@ -104,7 +104,7 @@ def best_guess(bound: Bound, prior: float = 0.5) -> float:
 
 @law("posterior-shift", operation="meaning")
 def posterior_shift(bound: Bound) -> float:
-    """How far any belief can differ after the release with and without the unit: tanh(epsilon/2), pure only."""
+    """The largest difference of any belief after the release with and without the unit: tanh(epsilon/2), pure only."""
     epsilon = _bound(bound)._epsilon(0.0)
     if math.isinf(epsilon):
         raise NoLaw(
@@ -157,7 +157,7 @@ class Incentive:
 
 @law("incentive", operation="meaning")
 def incentive(bound: Bound, *, delta: float | None = None) -> Incentive:
-    """How much somebody's own data can raise the expectation of any harm: e^epsilon, and delta of the worst.
+    """The largest increase of the expectation of any harm by somebody's own data: e^epsilon, and delta of the worst.
 
     `delta` is a level of the bound's curve: its own for (epsilon, delta), and 0 for the others, unless it is named.
     """

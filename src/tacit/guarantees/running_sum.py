@@ -45,7 +45,7 @@ NOTHING: Mapping[str, Fraction] = {}
 
 
 class Described(Protocol):
-    """What was run and says itself what it costs in each kind; None where no theorem gives it."""
+    """An event that states its own cost in each kind; None if no theorem gives it."""
 
     def pure(self) -> float | Fraction | None:
         """An epsilon that holds with delta = 0."""
@@ -80,7 +80,7 @@ class Currency(ABC):
 
     @abstractmethod
     def of_release(self, release: Described, *, neighbours: Neighbours) -> Amounts | None:
-        """What a release adds, by its own description; None where it has no bound of this kind."""
+        """The cost of a release, by its own description; None if it has no bound of this kind."""
 
     @abstractmethod
     def bound(self, amounts: Amounts, rounded: Rounded = up) -> Bound:
@@ -306,7 +306,7 @@ def exceeds(total: Amounts, ceiling: Amounts) -> bool:
 
 
 def rest(total: Amounts, ceiling: Amounts) -> Amounts:
-    """What a next addend may be at most; nothing is left where any sum passes its ceiling."""
+    """The largest next addend. It is 0 if any sum passes its ceiling."""
     over = exceeds(total, ceiling)
     return {
         name: Fraction(0) if over else None if top is None else top - (total[name] or 0)
@@ -360,9 +360,10 @@ def shown(value: Fraction | None, digits: int = 4) -> str:
 
 
 def typed(bound: Bound) -> dict[str, Fraction]:
-    """What the numbers of a limit stand for where nobody said: the float, or the decimal that it prints as, if larger.
+    """The exact numbers of a limit given as floats: the float, or the decimal that it prints as, if larger.
 
-    Who grants 0.6 means six tenths, and the float is a little less; who grants the float 0.1 grants a little more.
+    A grant of 0.6 means six tenths, and the float is a little less. A grant of the float 0.1 is a little more than a
+    tenth.
     """
     if bound.kind == Divergences.kind:
         return {}

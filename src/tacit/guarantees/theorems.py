@@ -36,7 +36,7 @@ class Theorem:
 
     @property
     def page(self) -> str:
-        """Where the proof stands, as a path in the repository; on the site the same name ends in .html."""
+        """The page of the proof, as a path in the repository. On the site the same name ends in .html."""
         return f"docs/theory/{self.id}.md"
 
 

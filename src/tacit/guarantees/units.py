@@ -41,7 +41,7 @@ class Neighbours(StrEnum):
 
     @property
     def verb(self) -> str:
-        """What happens to the unit between two neighbours, for sentences."""
+        """The change of the unit between two neighbours, for sentences."""
         return "replaced by any other" if self is Neighbours.REPLACE_ONE else "added or taken away"
 
 
@@ -215,7 +215,7 @@ def group_of(unit: Unit, *, size: int) -> GroupOf:
 
 
 def steps(known: Unit, wanted: Unit) -> tuple[int, tuple[str, ...]]:
-    """How many neighbour steps of `known` lead across one step of `wanted`, and the theorems that say so.
+    """The number of neighbour steps of `known` across one step of `wanted`, and the theorems behind it.
 
     replace-one is one removal and one addition (two steps of add-or-remove). A person with at most m
     rows is m added or removed rows. There is no way back from replace-one to add-or-remove: a mechanism

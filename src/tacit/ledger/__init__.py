@@ -1,4 +1,4 @@
-"""What was spent: reserve, run, commit, in one SQLite file or a PostgreSQL database.
+"""Records of spending: reserve, run, commit, in one SQLite file or a PostgreSQL database.
 
 Read in this order: `entries.py` (what is kept, and who), `budget.py` (running totals and checks), `register.py` (who
 may do what), `log.py` (how entries hang together and what they amount to), `store.py` (where they lie, who writes

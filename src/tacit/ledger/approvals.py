@@ -37,11 +37,11 @@ from tacit.ledger.on_random_data import refuse_seen
 from tacit.ledger.register import APPROVAL, Open, Register, approval_digest, asked_digest, earlier_digest
 
 CUSTODIAN = "custodian"
-"""Who is written down as having said so, where nobody is named."""
+"""The name in an entry if nobody is named."""
 SIGNED = ("elsewhere", "server")
-"""Who keeps the private key of an approval: the approver, or a server under the approver's passphrase."""
+"""The holder of the private key of an approval: the approver, or a server under the approver's passphrase."""
 MOST_OPEN, MOST_OPEN_OF_ONE = 200, 20
-"""How many requests may be open, in all and of one asker: every entry's digest covers all of them."""
+"""The largest number of open requests, in all and of one asker: every entry's digest covers all of them."""
 
 
 class Signer(Protocol):
@@ -132,7 +132,7 @@ class Approvals(Log):
     ) -> tuple[int, Open]:
         """Ask for an approval of exactly this: its number, and the open request. Charges nothing.
 
-        What would not fit is refused at once. The same request twice is one request.
+        A request that would not fit is refused at once. The same request twice is one request.
         """
         self._acceptable(request)
         if charge_check is None:
@@ -276,7 +276,7 @@ class Approvals(Log):
         return self._write(work)
 
     def corrections(self, number: int) -> tuple[Correction, ...]:
-        """What was said about a charge later, in order: withdrawn, replaced."""
+        """Later notes about a charge, in order: withdrawn, replaced."""
 
         def look(connection: Connection) -> tuple[Correction, ...]:
             self._sync(connection)
@@ -285,7 +285,7 @@ class Approvals(Log):
         return self._store.read(look)
 
     def replaces(self, number: int) -> tuple[str, ...]:
-        """What was said to be replaced by a charge, in words: the other direction of `supersede`; reads the chain."""
+        """The charges that a charge replaces, in words: the other direction of `supersede`. Reads the chain."""
         asked = whole("number", number, least=1)
         return self._store.read(lambda connection: replaced_with(self._history(connection).said, asked))
 
@@ -353,7 +353,7 @@ class Approvals(Log):
         return body
 
     def _allowed(self, body: dict[str, Any]) -> tuple[dict[str, Any], Register]:
-        """What a charge says, with the consent that it rests on, and the register after it; or a refusal."""
+        """The text of a charge, with its consent and the register after it; or a refusal."""
         consent = self._state.register.consent(body)
         approved = consent["approved_by"] if consent else []
         if self._state.register.four_eyes and all(alike(name, body["analyst"]) for name in approved):
@@ -365,7 +365,7 @@ class Approvals(Log):
         return whole_body, self._state.register.after("reserve", whole_body)
 
     def _signed_where(self, connection: Connection, body: Mapping[str, Any]) -> dict[str, str]:
-        """Who keeps the keys of the approvals that a charge rests on, where that was said."""
+        """The holders of the keys of the approvals behind a charge, if recorded."""
         consent = body.get("consent", {})
         names = consent.get("approved_by", ())
         if not names:

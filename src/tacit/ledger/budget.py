@@ -1,9 +1,9 @@
 """The ledger's running totals: exact sums of what was charged, compared with a limit fixed in advance.
 
-What adds up under each kind of budget is `tacit.guarantees.running_sum`; all of these sums stay valid when
-parameters are chosen as one goes. `spent` is rounded up and `left` down, so that the asker never gains by a
-rounding. A profile has no running total of this kind: a plan fixed in advance enters as one charge.
-Source: Rogers, Roth, Ullman, Vadhan 2016; Feldman, Zrnic 2021; Smith, Thakurta 2022 (filters).
+`tacit.guarantees.running_sum` adds up under each kind of budget. All of these sums stay valid if parameters are chosen
+after earlier results. `spent` is rounded up and `left` down, so that the asker never gains by a rounding. A profile has
+no running total of this kind: a plan fixed in advance enters as one charge. Source: Rogers, Roth, Ullman, Vadhan 2016;
+Feldman, Zrnic 2021; Smith, Thakurta 2022 (filters).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 DUST = Fraction(1, 10**9)
-"""What is left of a limit and smaller than this part of it is told as nothing."""
+"""A remainder below this part of its limit is shown as nothing."""
 
 T = TypeVar("T")
 
@@ -116,13 +116,13 @@ def fits(before: Amounts, after: Amounts, charge: Charge, limit: Limit) -> None:
 
 
 def reading(total: Amounts, limit: Limit) -> tuple[Bound, Bound]:
-    """What a running sum says was spent, rounded up, and what it leaves, rounded down; dust is nothing."""
+    """The spent amount of a running sum, rounded up, and the rest, rounded down. A tiny rest is nothing."""
     currency = _currency(limit.bound)
     return currency.bound(total, up), currency.bound(_undusted(total, limit), down)
 
 
 def _undusted(total: Amounts, limit: Limit) -> Amounts:
-    """What is left, without what is less than a billionth of the limit: no release could be bought for it.
+    """The remainder, or 0 if it is less than a billionth of the limit: no release could be bought for it.
 
     Only told: a charge is compared with the exact sums.
     """
@@ -181,7 +181,7 @@ def spent(charges: Sequence[Charge], limit: Limit) -> Bound:
 
 
 def left(charges: Sequence[Charge], limit: Limit) -> Bound:
-    """What a next charge may be at most, rounded down; nothing is left of an overspent budget."""
+    """The largest next charge, rounded down. Nothing is left of an overspent budget."""
     return reading(_sum(limit.bound, charges), limit)[1]
 
 
@@ -279,7 +279,7 @@ def _no_total(bound: Bound) -> NoLaw:
 
 
 def _would_fit(left: Bound, before: Amounts, charge: Charge, limit: Limit) -> str:
-    """What is left, in at most twelve digits: the nearest such number where it fits, else the next below."""
+    """The remainder in at most twelve digits: the nearest such number if it fits, else the next below."""
     numbers = {k: v for k, v in left.parameters.items() if isinstance(v, float)}
     several = getattr(left, "epsilons", ())
     if not any((*numbers.values(), *several)):

@@ -1,4 +1,4 @@
-"""What the custodian keeps beside the chain and shows nobody: sealed parts under names, in the ledger's own database.
+"""The custodian's secret records beside the chain: sealed parts under names, in the ledger's own database.
 
     tacit_sealed    name, part, body: parts are inserted and never changed
 

@@ -1,11 +1,11 @@
-"""What the ledger keeps: requests with their price, entries in a chain, tickets, recorded answers.
+"""The contents of the ledger: requests with their price, entries in a chain, tickets, recorded answers.
 
-An entry is never changed. A charge is one entry (`reserve`); what became of it is another (`commit` with
-the digest of the answer, or `failed`); a sub-budget is a third kind (`share`); a `look` at the
-data and the record of a `plan` charge nothing (`looks.py`). Who may do what, and what was said
-about charges later, are kinds of their own (`person`, `rule`, `request`, `approve`, `close`, `note`, `withdraw`,
-`supersede`). Each entry carries the digest of the one before it, and the first that of the header; and the running sum
-of all charges up to it (`total`), with the digest of what else is to be known for the next one (`state`).
+An entry is never changed. A charge is one entry (`reserve`); what became of it is another (`commit` with the digest of
+the answer, or `failed`); a sub-budget is a third kind (`share`); a `look` at the data and the record of a `plan` charge
+nothing (`looks.py`). Roles, and later notes about charges, are kinds of their own (`person`, `rule`, `request`,
+`approve`, `close`, `note`, `withdraw`, `supersede`). Each entry carries the digest of the one before it, and the first
+that of the header; and the running sum of all charges up to it (`total`), with the digest of what else is to be known
+for the next one (`state`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ KEY_DIGITS = 64
 
 
 def message(format: str, digest: str) -> bytes:
-    """What is signed: a line that names the format, and the digest of the content."""
+    """The signed text: a line that names the format, and the digest of the content."""
     return f"signed by the custodian: {format}\n{digest}\n".encode()
 
 
@@ -96,7 +96,7 @@ def holds(key: bytes, signature: Any, format: str, digest: str) -> bool:
 
 
 def text(parameter: str, value: object, *, longest: int = 500, empty: bool = False) -> str:
-    """A short, printable text; not empty, unless that is said. What is on record may have been written by old rules."""
+    """A short, printable text; not empty, unless that is said. Records may have been written by old rules."""
     if not isinstance(value, str) or not (value or empty) or len(value) > longest or not value.isprintable():
         raise InvalidParameter(
             parameter=parameter,
@@ -184,7 +184,7 @@ def roles_of(given: str | Iterable[str]) -> tuple[str, ...]:
 
 
 def folded(name: str) -> str:
-    """What two spellings of one name have in common: letters that look alike in one script, case, blanks."""
+    """The common form of two spellings of one name: letters that look alike in one script, case, blanks."""
     return "".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
@@ -234,7 +234,7 @@ def exact_amounts(guarantee: Guarantee, exact: Mapping[str, Fraction] | None) ->
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Earlier:
-    """What version 0.1.0 called a question: the digest of its plan, and its releases in the words of that version."""
+    """A question in the form of 0.1.0: the digest of its plan, and its releases in the words of that version."""
 
     plan_digest: str
     told: Sequence[Mapping[str, Any]] = ()
@@ -366,7 +366,7 @@ class Ticket:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Correction:
-    """What was said about a charge later: that its release was withdrawn, or that another one replaces it.
+    """A later note about a charge: its release was withdrawn, or another one replaces it.
 
     `release` is empty where it is about all releases of the charge; `replaced_by` is the charge that replaces it.
     """
@@ -429,7 +429,7 @@ class Entry:
         return charge_of(self.body, sequence=self.sequence, time=self.body["time"])
 
     def correction(self) -> Correction:
-        """What a `withdraw` or `supersede` entry says."""
+        """The content of a `withdraw` or `supersede` entry."""
         body = self.body
         return Correction(
             kind=self.kind,
@@ -480,7 +480,7 @@ def reserve_body(request: Request, table: str) -> dict[str, Any]:
 
 
 def plan_digests(body: Mapping[str, Any]) -> tuple[str, ...]:
-    """What the plan of an entry is called: by this version and, where the entry rests on that, by an earlier one."""
+    """The names of an entry's plan: in this version and, if the entry rests on that, in an earlier one."""
     return (body["plan"], *([body["earlier"]["plan"]] if "earlier" in body else []))
 
 

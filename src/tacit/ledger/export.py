@@ -1,4 +1,4 @@
-"""What was spent, by whom, on what: for people, for programs, and as JSON lines for an auditor."""
+"""Spending by person and query: for people, for programs, and as JSON lines for an auditor."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def export(ledger: Ledger, *, answers: bool = True) -> Iterator[str]:
 
 
 def _standing(ledger: Ledger, history: History, name: str | None) -> tuple[Any, Any]:
-    """What was spent by all or by one analyst, and what is left for them; with gammas, under RandomData."""
+    """The amount spent by all or by one analyst, and the amount left for them; with gammas, under RandomData."""
     if isinstance(ledger.budget.condition, RandomData):
         spent, left = standing_of(ledger, history, name)
         return _plain(spent.bound) | _gamma(spent), _plain(left.bound) | _gamma(left)

@@ -1,4 +1,4 @@
-"""The ledger: reserve, run, commit. What is written down here was spent, whatever happened afterwards."""
+"""The ledger: reserve, run, commit. Amounts that are recorded here are spent, whatever happens afterwards."""
 
 from __future__ import annotations
 
@@ -260,7 +260,7 @@ class Ledger(Approvals):
     def bounding_key(self) -> bytes:
         """The key for contribution bounding by keyed hashes: 32 bytes, the same for the life of the ledger.
 
-        Which rows of a person are kept must not be foreseeable, so that it is never printed or exported.
+        Nobody may foresee which rows of a person are kept, so the key is never printed or exported.
         """
         return derived_key(self._secret, "contribution bounding")
 
@@ -293,7 +293,7 @@ class Ledger(Approvals):
         self._store.read(look)
 
     def consent(self, request: Request) -> tuple[str, ...]:
-        """Who approved this very request; raises NotAllowed where it would not be charged for want of a role or of
+        """The approvers of this very request; raises NotAllowed if it would not be charged for want of a role or of
         an approval. Charges nothing."""
         self._acceptable(request)
 
@@ -396,7 +396,7 @@ class Ledger(Approvals):
         return self._read_all(lambda h: tuple(c for c in h.charges.values() if who in (None, c.analyst)))
 
     def events(self, decode: Callable[[Mapping[str, Any]], T]) -> tuple[T, ...]:
-        """What was run, each record decoded by the caller's table; for an accountant that re-reads history."""
+        """The events, each record decoded by the caller's table, for an accountant that re-reads history."""
         return tuple(decode(c.event) for c in self.charges())
 
     def spent(self, analyst: str | None = None) -> Bound:
@@ -405,17 +405,17 @@ class Ledger(Approvals):
         return self._read(lambda state: state.spent(somebody(analyst), self.limit))
 
     def remaining(self, analyst: str | None = None) -> Bound:
-        """What is left, rounded down; for an analyst with a share, of both limits the smaller."""
+        """The amount left, rounded down; for an analyst with a share, the smaller of both limits."""
         totals.addable(self.budget)
         return self._read(lambda state: state.left(somebody(analyst), self.limit))
 
     def standing(self, analyst: str | None = None) -> tuple[Bound, Bound]:
-        """What was spent by all, and what is left for the analyst, at one moment and in one reading."""
+        """The amount spent by all and the amount left for the analyst, at one moment and in one reading."""
         totals.addable(self.budget)
         return self._read(lambda state: state.standing(somebody(analyst), self.limit))
 
     def state(self, sequence: int) -> str:
-        """What became of a reservation: reserved, committed or failed."""
+        """The state of a reservation: reserved, committed or failed."""
 
         def look(connection: Connection) -> str:
             self._sync(connection)
@@ -649,7 +649,7 @@ def alone(charges: Sequence[Charge], limit: Limit) -> None:
 
 
 def standing_alone(ledger: Ledger) -> tuple[Guarantee, Guarantee]:
-    """What the one charge was, and what is left: the whole budget before it, and nothing after it."""
+    """The one charge, and the rest: the whole budget before it, and nothing after it."""
     charges = ledger.charges()
     spent = totals.spent(charges, ledger.limit)
     left = Approximate(epsilon=0.0, delta=0.0) if charges else ledger.budget.bound

@@ -59,7 +59,7 @@ def version_place(table: str, version: str) -> str:
 
 
 def looks_before(looks: Mapping[str, int], first: int | None, place: str) -> tuple[str, ...]:
-    """What must be said of a plan that stands in entry `first`, or in none yet, and is about this place."""
+    """The remark about a plan that is recorded in entry `first`, or not recorded yet, at this place."""
     before = {name for name, sequence in looks.items() if first is None or sequence < first}
     return ((SEEN,) if place in before else ()) + ((SEEN_ANOTHER,) if before - {place} else ())
 
@@ -104,7 +104,7 @@ class State:
     analysts: Mapping[str, Amounts] = field(default_factory=dict)
     shares: Mapping[str, AnalystShare] = field(default_factory=dict)
     looks: Mapping[str, int] = field(default_factory=dict)
-    """Which versions the custodian has looked at, and the entry of the first look at each."""
+    """The versions that the custodian has looked at, and the entry of the first look at each."""
     register: Register = field(default_factory=Register)
     _words: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -147,7 +147,7 @@ class State:
 
     @property
     def words(self) -> dict[str, Any]:
-        """What an entry says of it."""
+        """The entry's record of it."""
         if "said" not in self._words:
             self._words["said"] = written_amounts(self.total), sha256(self.text)
         total, state = self._words["said"]
@@ -192,15 +192,15 @@ class State:
         return Limit(bound=found.bound, exact=found.exact, whose=f"the share of {analyst!r}")
 
     def spent(self, analyst: str | None, limit: Limit) -> Bound:
-        """What was spent by all, or by one analyst, rounded up."""
+        """The amount spent by all, or by one analyst, rounded up."""
         return totals.reading(self.total if analyst is None else self.own(analyst), limit)[0]
 
     def left(self, analyst: str | None, limit: Limit) -> Bound:
-        """What is left, rounded down; for an analyst with a share, of both limits the smaller."""
+        """The amount left, rounded down; for an analyst with a share, the smaller of both limits."""
         return self.standing(analyst, limit)[1]
 
     def standing(self, analyst: str | None, limit: Limit) -> tuple[Bound, Bound]:
-        """What was spent by all, and what is left for the analyst, in one reading of the sum."""
+        """The amount spent by all and the amount left for the analyst, in one reading of the sum."""
         spent, rest = totals.reading(self.total, limit)
         share = None if analyst is None else self.share_of(analyst)
         if analyst is None or share is None:
@@ -226,7 +226,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
-    """What a walk through the whole ledger found. `anchor` is worth writing down elsewhere if it is sound."""
+    """The result of a walk through the whole ledger. `anchor` is worth writing down elsewhere if it is sound."""
 
     entries: int
     anchor: str
@@ -245,7 +245,7 @@ class Verification:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Committed:
-    """Where the answer to a request lies."""
+    """The place of the answer to a request."""
 
     sequence: int
     reserve: int
@@ -255,7 +255,7 @@ class Committed:
 
 @dataclass(slots=True)
 class History:
-    """What the entries up to `sequence` amount to. Only ever moves forward, one verified link at a time.
+    """The sum of the entries up to `sequence`. Only ever moves forward, one verified link at a time.
 
     `open` has the digests of the reservations that nothing became of yet; with `keep` the charges, and what
     closed them, are kept too, and what was said about people, requests and releases. Behind a fault sums are not
@@ -318,7 +318,7 @@ STATES = {"": "reserved", "commit": "committed", "failed": "failed"}
 
 
 def committed(entry: Entry) -> Committed:
-    """Where the answer of a `commit` entry lies."""
+    """The place of the answer of a `commit` entry."""
     said = entry.body["answer"]
     return Committed(
         sequence=entry.sequence, reserve=entry.body["reserve"], kind=said["kind"], sha256=said["sha256"]

@@ -1,4 +1,4 @@
-"""Who has looked at the data, and which plans were there before: entries of the chain, without any finding.
+"""Looks at the data, and the plans before them: entries of the chain, without any finding.
 
     look    somebody looked at this declared version of this table (`tacit inspect`); nothing of what was seen
     plan    the digest of a plan, recorded before it is charged for (`tacit plan --record`)
@@ -6,7 +6,7 @@
 Whoever has looked may have fitted bounds, keys and bins to the data. A plan is older than a look if its digest stands
 in an earlier entry, a charge, a request or a record: the order is that of the chain, and neither a date nor a file can
 claim it.
-What is told of a plan never changes by later entries: its first entry, and all looks before that, stay where they are.
+Later entries never change the remark about a plan: its first entry, and all looks before that, stay where they are.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def record_plan(ledger: Ledger, plan_digest: str, *, analyst: str, table: str = 
 
 
 def seen(ledger: Ledger, plan_digest: str, *, table: str = "", version: str = "") -> tuple[str, ...]:
-    """What must be said of a plan: nothing where no look is older than it. A plan that is not there yet is young."""
+    """The remark about a plan; nothing if no look is older than it. A plan that is not there yet is young."""
     place = version_place(_table(ledger, table), version)
 
     def look(connection: Connection) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What a new name in a ledger may be, and which two names a reader could take for each other.
+"""Rules for new names in a ledger, and for two names that a reader could confuse.
 
 Shares, roles and approvals go by names, so that a name which looks like another one would act for it. A new name is
 in composed form (NFKC), of one script that is in everyday use, without pictures or characters that show nothing, and
@@ -72,7 +72,8 @@ def scripts(name: str) -> frozenset[str]:
 
 @lru_cache(maxsize=4096)
 def skeleton(name: str, *, signs: bool = True) -> str:
-    """What is left of a name where a reader may overlook the rest: names with one skeleton are confusable.
+    """The skeleton of a name, without the differences that a reader may overlook. Names with one skeleton are
+    confusable.
 
     Case, marks, blanks, signs and what shows nothing are left out, and letters are taken for what they look like.
     A sign between two digits stays one: 1.1 is not 11. Signs that are drawn like a letter are that letter (a!ice is

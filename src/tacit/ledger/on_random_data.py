@@ -57,7 +57,7 @@ def on_random_data(budget: Guarantee) -> ChargeCheck:
 
 
 def standing_on_random_data(ledger: Ledger, analyst: str | None = None) -> tuple[Guarantee, Guarantee]:
-    """What all charges of a budget under RandomData add up to, rounded up, and what is left, rounded down.
+    """The sum of all charges of a budget under RandomData, rounded up, and the rest, rounded down.
 
     Both are guarantees under RandomData: their gammas are what was spent of gamma, and what is left of it. For an
     analyst with a share the bound that is left is the smaller of both limits.
@@ -71,7 +71,7 @@ def standing_on_random_data(ledger: Ledger, analyst: str | None = None) -> tuple
 
 
 def standing_of(ledger: Ledger, history: History, analyst: str | None) -> tuple[Guarantee, Guarantee]:
-    """What one analyst spent, or everybody (None), and what is left; of a history that was read already."""
+    """The amount spent by one analyst, or by everybody (None), and the rest, from a history that was read already."""
     budget, charges = ledger.budget, list(history.charges.values())
     own = [c for c in charges if analyst in (None, c.analyst)]
     left = totals.left(charges, ledger.limit)

@@ -1,4 +1,4 @@
-"""Who may do what, as the entries so far say: people, whether approvals are demanded, and requests that are open.
+"""Rights by the entries so far: people, whether approvals are required, and open requests.
 
 A register is part of the state that each entry's digest covers, and only ever follows an entry. The same rules decide
 before an entry is written and when a chain is verified: an approval that nobody signed, or a charge that nobody
@@ -18,7 +18,7 @@ from tacit.ledger.entries import ASKERS, Person, folded, holds, person_body, rea
 
 APPROVAL = "tacit approval 1"
 ASKED = ("analyst", "request", "plan", "table", "version", "event", "charge", "exact", "told")
-"""What an approval is about, and a charge must have in common with it: all that a `reserve` entry says was asked."""
+"""The content of an approval, which its charge must share: everything that a `reserve` entry asks for."""
 
 
 ASKED_FILES = (*(name for name in ASKED if name != "told"), "files")
@@ -41,7 +41,7 @@ def earlier_digest(body: Mapping[str, Any]) -> str:
 
 
 def approval_digest(ledger: str, request: int, open_: Open, by: str) -> str:
-    """What an approver signs: this request of this ledger, when it was made, all that it asks, and their own name."""
+    """The text that an approver signs: this request of this ledger, its time, its content, and their own name."""
     said = {"ledger": ledger, "request": request, "time": open_.time, "asked": open_.asked, "by": by}
     return sha256(canonical(said))
 
@@ -71,7 +71,7 @@ class Register:
     # --- as plain data -------------------------------------------------------------------------------
     @property
     def texts(self) -> dict[str, str]:
-        """What the state's text says of it, each part as its canonical text; nothing where there is nothing."""
+        """The state's text about it, each part as its canonical text; empty if there is none."""
         if not self.kept:
             self.kept.update({name: canonical(part) for name, part in self._words.items()})
         return self.kept

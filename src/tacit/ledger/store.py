@@ -1,4 +1,4 @@
-"""Where a ledger lies: one SQLite file, or one schema of a PostgreSQL database, through SQLAlchemy Core.
+"""The storage of a ledger: one SQLite file, or one schema of a PostgreSQL database, through SQLAlchemy Core.
 
     tacit_ledger    one row: the header, the secret, and the head (how many entries, digest, MAC, state)
     tacit_entries   the chain: sequence, digest, content; rows are inserted and never changed
@@ -107,7 +107,7 @@ Stamp = tuple[int, ...]
 
 
 def stamp_of(path: Path) -> Stamp | None:
-    """What tells this file, as it is now, from another one or from what it becomes; None where there is none."""
+    """The identity of this file and its present content; None if there is no file."""
     try:
         found = os.stat(path)
     except OSError:
@@ -166,7 +166,7 @@ class _Kept:
             self.drop(store)
 
     def in_child(self) -> None:
-        """What a parent opened is held on to, unused, so that nothing closes it."""
+        """Connections of the parent process are kept, unused, so that nothing closes them."""
         self._parents.append(self._of)
         self._of, self._lock = OrderedDict(), threading.RLock()
 
@@ -635,7 +635,7 @@ class Store:
             )  # fmt: skip
 
     def damage(self, connection: Connection) -> str:
-        """What the database itself finds wrong with its file; empty if nothing."""
+        """Faults that the database itself finds in its file; empty if none."""
         if not self.is_file:
             return ""
         try:

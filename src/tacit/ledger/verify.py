@@ -2,9 +2,9 @@
 
 The chain is read some entries at a time, so that a long one needs no more memory than a short one.
 
-What this cannot find: the secret lies in the ledger, so that somebody who can write to it can also rewrite
-all of it consistently, and an older copy of the whole ledger is consistent in itself. Against both helps an
-anchor that was kept elsewhere (in a certificate, in a mail, on paper).
+It cannot find a consistent forgery: the secret lies in the ledger, so somebody who can write to it can also rewrite all
+of it consistently, and an older copy of the whole ledger is consistent in itself. Against both helps an anchor that was
+kept elsewhere (in a certificate, in a mail, on paper).
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ class _Walk:
         yield from self._first_answers([e for e in names.values() if e.kind == "commit"])
 
     def _corrections(self, corrections: list[Entry]) -> Iterator[Problem]:
-        """What is withdrawn or replaced are charges of this chain, as they were written."""
+        """Withdrawn or replaced charges must be charges of this chain, unchanged."""
         for entry in corrections:
             named = {entry.body["about"]: entry.body["charge"]}
             if entry.kind == "supersede":

@@ -1,4 +1,4 @@
-"""What every mechanism answers: its bound, its event, its error and its law of noise."""
+"""The interface of all mechanisms: bound, event, error and noise distribution."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ class Mechanism(ABC):
     __slots__ = ()
 
     row: ClassVar[tuple[str, ...]] = ()
-    """What it needs, its noise, its bound and its expected error, in a few words each."""
+    """Its requirements, noise, bound and expected error, in a few words each."""
     example: ClassVar[Mapping[str, Any]] = {}
     """Parameters of one right call."""
     target_example: ClassVar[Mapping[str, Any]] = {}
@@ -205,7 +205,7 @@ class Mechanism(ABC):
     @property
     @abstractmethod
     def bound(self) -> Bound:
-        """What one release may reveal; an upper bound that is reached, unless the class says otherwise."""
+        """The privacy loss of one release: an upper bound that is reached, unless the class says otherwise."""
 
     @property
     @abstractmethod
@@ -225,7 +225,7 @@ class Mechanism(ABC):
 
     @property
     def event(self) -> Event:
-        """What one release is, for the accountants and the ledger: by default no more than the bound says."""
+        """The event of one release, for the accountants and the ledger. By default it is the bound."""
         return event_of(self.bound)
 
     @property
@@ -239,7 +239,7 @@ class Mechanism(ABC):
         return ()
 
     def certificate_for(self, unit: Unit) -> dict[str, Any]:
-        """What one release by this mechanism promises one unit, as plain JSON: bound, events, theorems, law of noise.
+        """The promise of one release by this mechanism to one unit, as plain JSON: bound, events, theorems, noise.
 
         It binds no values and no table (a curator's certificate does). `tacit.audit.opinion_on_certificate` computes
         its bound again from its events; that the events describe what is drawn is for the mechanism's tests.

@@ -455,7 +455,7 @@ class Moments:
 
 
 def moments(body: Body | SampledBody) -> Moments:
-    """What the errors of a K-norm mechanism are made of, in closed form."""
+    """Closed forms for the errors of a K-norm mechanism."""
     from scipy.special import betainc, gammaln
 
     d = body.dimension if isinstance(body, Body) else body.coordinates

@@ -40,7 +40,7 @@ _UNIT = L1(1)
 MOST_MOVED = 4096
 """The largest move, in steps, whose own curve is composed; a larger one composes by its (epsilon, delta)."""
 WIDEST = 64
-"""How many times wider than the support the untruncated noise may be, from which it is drawn until it is inside."""
+"""The untruncated noise may be this many times wider than the support. It is drawn again until it is inside."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

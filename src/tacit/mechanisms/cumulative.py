@@ -63,7 +63,7 @@ class Cumulated:
 
 
 class Cumulative(Mechanism):
-    """What both forms share: histograms of rows over K ordered bins in, noisy ranks out."""
+    """The common base of both forms: histograms of rows over K ordered bins in, noisy ranks out."""
 
     __slots__ = ()
 
@@ -89,7 +89,7 @@ class Cumulative(Mechanism):
         """The standard deviation of the error of F(t) - share N, t = 0..K."""
 
     def error_quantile(self, confidence: Exact = 0.95) -> Floats:
-        """What the error of each cumulative count F(1), ..., F(K) stays within, with this probability."""
+        """The bound on the error of each cumulative count F(1), ..., F(K), with this probability."""
         level = confidence_level(confidence)
         return self.half_widths(float((1 - level) / 2))[1:]
 
@@ -532,7 +532,7 @@ class CumulativeGaussian(Cumulative):
 
     @property
     def residual(self) -> float:
-        """What float arithmetic can leave, a row: F is off by at most this times the number of rows."""
+        """The error of float arithmetic, per row: F is off by at most this times the number of rows."""
         return _strategy(self.bins, self.bits).residual
 
     def noise_stds(self, *, share: Fraction | None = None) -> Floats:

@@ -1,6 +1,6 @@
 """Running totals by a factorisation on a grid: C x with whole entries of C, Gaussian noise, and totals read from it.
 
-The running totals of x_1..x_n are A x, A the triangle of ones. What gets noise is C x for a lower triangular C, and
+The running totals of x_1..x_n are A x, A the triangle of ones. The noise is added to C x for a lower triangular C, and
 A C^-1 turns it into totals. Here C is the root of A with its columns scaled to norm 1, or the first `bands` diagonals
 of the root where a unit takes part several times, and its entries are rounded to multiples of 2^-GRID: so that C x is
 exact on that grid, its sensitivity is a sum of squares of whole numbers, and no numerical delta is left. Theorem
@@ -80,7 +80,7 @@ class GridFactor:
 
     @cached_property
     def squared_steps(self) -> int:
-        """How far a unit that moves each of its steps by 1 moves C x, squared, in squared units; rounded up."""
+        """The squared move of C x by a unit that moves each of its steps by 1, in squared units; rounded up."""
         matrix = self.whole_matrix
         if not self.several:
             return max(int(v) for v in (matrix.astype(object) ** 2).sum(axis=0))

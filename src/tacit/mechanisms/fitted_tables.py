@@ -104,7 +104,7 @@ class Agreement:
         return _unit_sizes(self, gaussian)
 
     def laplace_quantiles(self, miss: float) -> Floats:
-        """What each fitted count stays within but with this probability, for Laplace noise of scale 1."""
+        """The bound on each fitted count except with this probability, for Laplace noise of scale 1."""
         return weighted_quantiles(self._rows, miss / 2)[self._row]
 
     def split(self, each: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
@@ -115,7 +115,7 @@ class Agreement:
 def agreement_of(
     places: tuple[npt.NDArray[np.int64], ...], sizes: tuple[int, ...], fixed: bool
 ) -> Agreement | None:
-    """What tables have in common, made once for all who ask; None where they tell nothing about each other."""
+    """The common part of tables, made once for all callers; None if the tables are unrelated."""
     return _agreement(tuple(p.astype(np.int64).tobytes() for p in places), sizes, fixed)
 
 
@@ -277,7 +277,7 @@ SLACK = 1e-12
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Image:
-    """What one row can do to counts: the patterns of zeros and ones that it can add, or exchange for another.
+    """The effects of one row on counts: the patterns of zeros and ones that it can add, or exchange for another.
 
     `replaced` says that a row takes another's place (with `absent`, also that of none). Moves span d dimensions;
     `base` are d counts that tell them apart, and a move of all counts is `lift` times the move of those.
@@ -372,7 +372,7 @@ def _hull_unit_sizes(image: Image) -> Floats:
 
 @lru_cache(maxsize=64)
 def _unit_quantiles(image: Image, miss: float) -> Floats:
-    """What every count stays within but with this probability, for a noise scale of 1, before rounding.
+    """The bound on every count except with this probability, for a noise scale of 1, before rounding.
 
     In the cone of a facet the error is sum a_k E_k, a_k what its k-th corner is worth to the count, so that its
     characteristic function is the mean over the cones of prod 1 / (1 - i a_k s). It is symmetric and log-concave (the

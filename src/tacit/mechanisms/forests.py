@@ -37,7 +37,7 @@ CRITERIA = ("aic", "bic", "likelihood-ratio")
 
 
 def penalty(criterion: str, rows: float) -> float:
-    """What one edge more must gain: 2, ln n, or the 95% quantile of chi-squared with one degree of freedom."""
+    """The least gain of one more edge: 2, ln n, or the 95% quantile of chi-squared with one degree of freedom."""
     match criterion:
         case "aic":
             return 2.0

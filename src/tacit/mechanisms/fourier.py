@@ -47,7 +47,7 @@ __all__ = [
 MOST_COEFFICIENTS = 1 << 17
 MOST_SEARCHED = 512
 FLOAT_ROOM = 1e-9
-"""What the float evaluation of a supremum is raised by, relatively: far above its error, which is below 1e-11."""
+"""The float evaluation of a supremum is raised by this relative amount, far above its error of 1e-11."""
 
 
 def feature_count(*, frequencies: int, dimension: int = 1) -> int:

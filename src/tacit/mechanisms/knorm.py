@@ -80,7 +80,7 @@ class ShapedMechanism(Mechanism):
 
     @property
     def covariance(self) -> Floats:
-        """That of the noise before rounding, which adds about spacing^2 / 12 to every variance."""
+        """The variance of the noise before rounding, which adds about spacing^2 / 12 to every variance."""
         return self.law.covariance
 
     def marginal(self, coordinate: int = 0) -> RoundedMarginal:
@@ -166,12 +166,12 @@ class Radial(ShapedMechanism):
         return self._largest_std()
 
     def error_quantile(self, confidence: Exact = 0.95) -> float:
-        """What every single coordinate stays within with this probability; integrated numerically."""
+        """The bound on every single coordinate with this probability; integrated numerically."""
         m, d, scale = self._moments()
         return self._quantile(m, d, scale, float(1 - confidence_level(confidence)))
 
     def max_error(self, *, confidence: Exact = 0.95, dimension: int | None = None) -> float:
-        """What all coordinates stay within at once: the better of two bounds.
+        """The bound on all coordinates at once: the better of two bounds.
 
         gauge(X) is Gamma(d, noise_scale) distributed and |X_i| <= reach * gauge(X), exact for a cube; or the
         union of the coordinates' tails.
@@ -281,7 +281,7 @@ class KNorm(Radial):
 
 
 def _moved(sensitivity: Contribution | HullGauge) -> Fraction:
-    """What neighbours can differ by, in the gauge of the hull of K and -K."""
+    """The largest difference of neighbours, in the gauge of the hull of K and -K."""
     two = isinstance(sensitivity, Contribution) and sensitivity.replace
     return sensitivity.exact * (2 if two else 1)
 
@@ -379,7 +379,7 @@ class KNormDifference(ShapedMechanism):
         return self._continuous_std() + float(self.step) / 2
 
     def error_quantile(self, confidence: Exact = 0.95) -> float:
-        """What every single coordinate stays within: the quantile of its own law (`marginal`) where one is known.
+        """The bound on every single coordinate: the quantile of its own distribution (`marginal`) if one is known.
 
         Where none is, the better of two bounds. |A_i - B_i| is within the sum of what both stay within, each with half
         the miss; and it is symmetric and unimodal, so that Pr[|X| > t] <= (2 std / 3t)^2 for t >= sqrt(8/3) std

@@ -100,7 +100,7 @@ class Candidate:
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """What is run, for the accountants and the ledger: one event for each noisy block."""
+        """The events, for the accountants and the ledger: one for each noisy block."""
         return tuple(m.event for m in self.mechanisms if m is not None)
 
     @property

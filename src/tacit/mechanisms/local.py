@@ -68,7 +68,7 @@ _DEAR = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResponseLaw:
-    """How often a category is named by n people, of whom c belong to it: with probability p if so, else with q < p."""
+    """The count of a category among n answers if c people belong to it: named with probability p if so, else q < p."""
 
     people: int
     p: float
@@ -362,11 +362,11 @@ class LocalMechanism(Mechanism):
 
     @abstractmethod
     def supports(self, answers: object) -> npt.NDArray[np.bool_]:
-        """Which categories each answer names: a row an answer, a column a category."""
+        """The categories that each answer names: a row per answer, a column per category."""
 
     @abstractmethod
     def supported(self, answers: object) -> tuple[npt.NDArray[np.int64], int]:
-        """How many answers name each category, and how many answers there are."""
+        """The number of answers that name each category, and the number of answers."""
 
     # --- reading ---------------------------------------------------------------------------------------
     def _names(self) -> tuple[str | int, ...]:
@@ -473,7 +473,7 @@ class LocalMechanism(Mechanism):
         return n, inside
 
     def count_error(self, *, people: int, confidence: Exact = 0.95, count: int | None = None) -> float:
-        """What the estimated count of one category stays within, by its exact law; without a count, the worst one.
+        """The bound on the estimated count of one category, by its exact distribution; without a count, the worst one.
 
         Never above the better of Chebyshev's and Hoeffding's bounds, which serve alone where the law has too many
         points to be listed.
@@ -518,7 +518,7 @@ class ResponseComparison:
 
     @property
     def ratio(self) -> float:
-        """How many times larger the local error is; it grows as sqrt(n)."""
+        """The ratio of the local error to the central one; it grows as sqrt(n)."""
         return self.response_std / self.laplace_std
 
 

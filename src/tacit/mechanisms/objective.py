@@ -38,12 +38,12 @@ COVER = Fraction(1, 10_000)
 """The share of mu^2 that goes to the noise on the minimiser."""
 MOST_HEADS = 4096
 MOST_SHRINKS = 398
-"""How often the largest mu is taken 0.3% smaller before it is given up."""
+"""The largest mu is reduced by 0.3% at most this many times."""
 TOLERANCE = 2.0**-17
 """The certified gradient where that of one row is at most 1: double precision reaches it for some million rows."""
 
 CERTIFIED = "the solver certifies the minimum on this table and its neighbours; elsewhere 0 takes its place"
-"""What a guarantee rests on that no program proves beforehand: theorem `objective-exactness`."""
+"""Conditions of a guarantee that no program proves beforehand: theorem `objective-exactness`."""
 
 T = TypeVar("T")
 Minimise = Callable[[Floats, float], "tuple[Floats, float]"]
@@ -51,7 +51,7 @@ Minimise = Callable[[Floats, float], "tuple[Floats, float]"]
 
 
 class PerturbedMinimiser(Mechanism):
-    """What perturbed objectives share: the grids of the term and of the minimiser, the check, the release.
+    """The common base of perturbed objectives: the grids of the term and of the minimiser, the check, the release.
 
     `gradient` bounds the length of one row's gradient, `second` its second derivative in any direction (for logistic
     loss radius^2), `rows` is how many rows are added or taken away between neighbours.
@@ -110,7 +110,7 @@ class PerturbedMinimiser(Mechanism):
 
     @property
     def reach(self) -> Fraction:
-        """How far two certified minimisers of one ideal minimiser may be apart: 2 (tolerance + rounding) / ridge."""
+        """The largest distance of two certified minimisers of one ideal minimiser: 2 (tolerance + rounding) / ridge."""
         # Half a step in each of d coordinates: sqrt(d)/2 steps, the root rounded up.
         half = self.term_spacing / 2 * (math.isqrt(self.dimension - 1) + 1)
         return 2 * (Fraction(self.tolerance) + half) / Fraction(self.ridge)
@@ -118,7 +118,7 @@ class PerturbedMinimiser(Mechanism):
     def release(self, minimise: Minimise, *, source: Source | None = None) -> Released:
         """Draws b, minimises, and adds the covering noise; where no certificate was reached, noise around 0.
 
-        `minimise` must be free of randomness of its own. What it raises must be nothing that a row decides.
+        `minimise` must be free of randomness of its own. No row may decide which error it raises.
         """
         source = source if source is not None else default_source()
         drawn = self.term.release(np.zeros(self.dimension, dtype=np.int64), source=source).to_floats()
@@ -231,7 +231,7 @@ class ObjectivePerturbation(PerturbedMinimiser):
 
     @property
     def mu(self) -> float:
-        """That of one row: gradient / noise_std, rounded up."""
+        """The loss of one row: gradient / noise_std, rounded up."""
         return up(Fraction(self.gradient) / Fraction(self.noise_std))
 
     def _objective(self) -> ObjectivePerturbationEvent:
@@ -295,7 +295,7 @@ class ObjectivePerturbation(PerturbedMinimiser):
 
 
 def smallest_shrink(attempt: Callable[[int], T | None], most: int) -> T | None:
-    """What the smallest number of steps from 0 to `most` gives that gives anything: by doubling, then halving."""
+    """The result for the smallest number of steps from 0 to `most` that has one: by doubling, then halving."""
     tried: dict[int, T | None] = {}
 
     def made(shrink: int) -> T | None:

@@ -210,7 +210,7 @@ class StatisticByTest(_ByTest):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the guarantee rests on besides the theorem."""
+        """Conditions of the guarantee besides the theorem."""
         if self.proof:
             return (f"{CLAIM}: declared, by {self.proof}",)
         return (f"{UNCHECKED}{CLAIM}",) if self.checked is None else (self.checked.words,)
@@ -386,7 +386,7 @@ class LeastSquares:
         return self.columns + 1
 
     def move(self, spacing: Exact) -> Fraction:
-        """How far a unit moves the rounded coefficients in L1, above the floor; rounded up to whole steps."""
+        """The L1 sensitivity of the rounded coefficients, above the floor; rounded up to whole steps."""
         step, least = Fraction(spacing), Fraction(self.floor)
 
         def formula() -> Any:

@@ -1,4 +1,4 @@
-"""Which keys may be named: selection of unknown keys by how many units support them."""
+"""Selection of unknown keys by the number of units that support them."""
 
 from __future__ import annotations
 
@@ -242,7 +242,7 @@ MOST_AT_ONCE = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """Which of the given keys may be named, and, where asked for, their noisy supports (0 for keys not kept)."""
+    """The keys that may be named and, if asked for, their noisy supports (0 for keys not kept)."""
 
     mask: Booleans
     counts: AnyArray | None
@@ -262,7 +262,7 @@ def selection_delta(value: object) -> Fraction:
 
 
 def shape_parameter(name: str, value: object) -> int:
-    """How many keys or units at once: from 1 to 2^20."""
+    """A number of keys or units: from 1 to 2^20."""
     number = whole(name, value, least=1)
     if number > MOST_AT_ONCE:
         raise InvalidParameter(parameter=name, value=number, must=f"be at most {MOST_AT_ONCE:,}")
@@ -293,7 +293,7 @@ class PartitionSelection(Mechanism):
 
     @abstractmethod
     def _offsets(self, supports: AnyArray, source: Source) -> tuple[Booleans, AnyArray]:
-        """Who is kept, and the noise of the supports."""
+        """The kept keys, and the noise of the supports."""
 
     @property
     @abstractmethod
@@ -312,7 +312,7 @@ class PartitionSelection(Mechanism):
 
     @abstractmethod
     def error_quantile(self, confidence: Exact = 0.95) -> float:
-        """What the noise of a support stays within, with this probability, whether or not the key is kept."""
+        """The bound on the noise of a support, with this probability, whether or not the key is kept."""
 
     def support_for(self, probability: Exact) -> int:
         """The least support that is named with at least this probability."""
@@ -323,7 +323,7 @@ class PartitionSelection(Mechanism):
         return bisected(lambda n: Fraction(self.keep_probability(n)) >= level, high // 2, high)[1]
 
     def select(self, supports: npt.ArrayLike, *, source: Source | None = None) -> Kept:
-        """Which keys may be named, given how many units support each key that occurs."""
+        """The keys that may be named, given the number of units that support each occurring key."""
         source = source if source is not None else default_source()
         array = checked_supports(supports)
         return Kept(mask=self._mask(array, source), counts=None, publishable=source.publishable)
@@ -379,7 +379,7 @@ class OptimalSelection(PartitionSelection):
 
     @property
     def moved(self) -> int:
-        """How many keys change between neighbours that differ in one unit."""
+        """The number of keys that change between neighbours."""
         return self.keys * (2 if self.replaced else 1)
 
     @classmethod
@@ -543,7 +543,7 @@ class GaussianSelection(PartitionSelection):
 
     @property
     def moved(self) -> int:
-        """How many keys change between neighbours that differ in one unit."""
+        """The number of keys that change between neighbours."""
         return self.keys * (2 if self.replaced else 1)
 
     def _moves(self) -> float:

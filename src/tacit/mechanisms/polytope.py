@@ -345,12 +345,12 @@ class PolytopeNorm(ShapedMechanism):
         return float(self.mean_sizes(np.eye(self.coordinates)).max() + self.step / 2)
 
     def error_quantile(self, confidence: Exact = 0.95) -> float:
-        """What every single coordinate stays within: the quantile of its own law (`marginal`), which is symmetric."""
+        """The bound on every single coordinate: the quantile of its own symmetric distribution (`marginal`)."""
         upper = (1 + confidence_level(confidence)) / 2
         return max(self.marginal(i).quantile(upper) for i in range(self.coordinates)) * float(self.step)
 
     def max_error(self, *, confidence: Exact = 0.95, dimension: int | None = None) -> float:
-        """What all coordinates stay within at once: the better of two bounds.
+        """The bound on all coordinates at once: the better of two bounds.
 
         |X_i| <= reach * gauge(X), and gauge(X) is Gamma(d, noise_scale) distributed; or the union of the
         coordinates' tails.
@@ -458,7 +458,7 @@ class RangeNorm(ShapedMechanism):
         return float((self.coordinates + 2) / 3 * float(self._scale) + self.step / 2)
 
     def error_quantile(self, confidence: Exact = 0.95) -> float:
-        """What one count stays within: Pr[|X_i| > t] = E (1 - t/T)^2 over T > t, by incomplete gamma functions."""
+        """The bound on one count: Pr[|X_i| > t] = E (1 - t/T)^2 over T > t, by incomplete gamma functions."""
         from scipy.special import gammaincc, gammaincinv
 
         d, miss = self.coordinates, 1 - float(confidence_level(confidence))
@@ -472,7 +472,7 @@ class RangeNorm(ShapedMechanism):
         return float(high * float(self._scale) + self.step / 2)
 
     def max_error(self, *, confidence: Exact = 0.95, dimension: int | None = None) -> float:
-        """What all counts stay within at once: a bound, |X_i| <= g(X), which is Gamma(d, noise_scale) distributed."""
+        """The bound on all counts at once: |X_i| <= g(X), which is Gamma(d, noise_scale) distributed."""
         from scipy.special import gammaincinv
 
         _same(dimension, self.coordinates)

@@ -169,7 +169,7 @@ class _ByTest(Mechanism):
         return upper(lambda: ball(step) / ball(rate).sinh())
 
     def error_quantile(self, confidence: Exact = 0.95) -> float:
-        """What the noise of a release stays within, if the test passes."""
+        """The bound on the noise of a release, if the test passes."""
         return in_units(self.distribution.error_bound(confidence=confidence_level(confidence)), self.step)
 
     def max_error(self, *, confidence: Exact = 0.95, dimension: int) -> float:

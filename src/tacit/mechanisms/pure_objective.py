@@ -45,7 +45,7 @@ DETERMINANT = Fraction(1, 8)
 
 
 def row_epsilon(rate: Fraction, curvature: Fraction, loss: str) -> Fraction:
-    """What one row costs at rate = gradient / noise_scale and curvature = second / ridge, rounded up.
+    """The cost of one row at rate = gradient / noise_scale and curvature = second / ridge, rounded up.
 
     Logistic: max over 0 <= p <= 1 of p rate + ln(1 + curvature p (1 - p)), which is the rate itself where the
     curvature is at most the rate. Bounded: rate + ln(1 + curvature). Theorem `objective-pure`.
@@ -152,7 +152,7 @@ class PureObjectivePerturbation(PerturbedMinimiser):
 
     @property
     def objective_epsilon(self) -> Fraction:
-        """What the ideal minimiser costs: rows times the cost of one, rounded up."""
+        """The cost of the ideal minimiser: rows times the cost of one, rounded up."""
         rate = Fraction(self.gradient) / Fraction(self.noise_scale)
         return self.rows * row_epsilon(rate, Fraction(self.curvature), self.loss)
 

@@ -214,7 +214,7 @@ def _noises(given: object) -> tuple[Laplace | RoundedGaussian | None, ...]:
 def level_moves(
     cells: int, branching: int, *, gaussian: bool, replaced: bool, rows: int, absent: bool
 ) -> list[int]:
-    """How far one unit moves each level of a tree, root first: in L1, or in squared L2 for Gaussian noise."""
+    """The sensitivity of each level of a tree, root first: in L1, or in squared L2 for Gaussian noise."""
     one = rows * rows if gaussian else rows
     # A replaced row leaves one node for another; in the root it can only vanish, if it can.
     root = (one if absent else 0) if replaced else one
@@ -351,7 +351,7 @@ class RangeAnswers(TableMechanism):
 
     @property
     def event(self) -> Event:
-        """That of the bins; a tree has several (`events`)."""
+        """The event of the bins; a tree has several (`events`)."""
         (only,) = self.events
         return only
 

@@ -58,7 +58,7 @@ def turns(count: int) -> tuple[Turn, ...]:
 
 @lru_cache(maxsize=256)
 def row_cost(shares: tuple[Fraction, ...]) -> Fraction:
-    """What one row that comes or goes costs all choices together, in units of the rate (`rank-selections`).
+    """The cost of one added or removed row for all choices together, in units of the rate (`rank-selections`).
 
     A choice of share q costs 2 max(q, 1 - q) if the row lies among its candidates, 2 q if it lies above all of them
     and 2 (1 - q) if below. A row lies between two released quantiles; the dearest place counts.
@@ -149,7 +149,7 @@ class RankSelection(Mechanism):
 
     @property
     def cost(self) -> Fraction:
-        """What one row of a unit costs all choices together, in units of the rate."""
+        """The cost of one row of a unit for all choices together, in units of the rate."""
         alone = row_cost(self._levels)
         if not self.replaced:
             return alone
@@ -158,7 +158,7 @@ class RankSelection(Mechanism):
 
     @property
     def rate(self) -> Fraction:
-        """What a rank weighs in the exponent."""
+        """The weight of a rank in the exponent."""
         return epsilon_parameter(self.epsilon) / (self.rows * self.cost)
 
     @property
@@ -246,7 +246,7 @@ class RankSelection(Mechanism):
         return 1 / float(self.rate)
 
     def error_quantile(self, confidence: Exact = 0.95) -> float:
-        """What the rank error of one quantile stays within where the rows lie evenly over many bins: ln(1/a) / rate."""
+        """The bound on the rank error of one quantile if the rows lie evenly over many bins: ln(1/a) / rate."""
         return -math.log(float(1 - confidence_level(confidence))) / float(self.rate)
 
     def max_error(self, *, confidence: Exact = 0.95, dimension: int) -> float:

@@ -47,7 +47,7 @@ __all__ = ["Chosen", "Exponential", "IntervalExponential", "PermuteAndFlip", "Se
 FAR = 10_000.0
 """A coin of exp(-gap) beyond this gap is never decided by floats."""
 SLACK = 2.0**-46
-"""What floats may err by in exp(-gap) and in a word, relative to both."""
+"""The error of floats in exp(-gap) and in a word, relative to both."""
 HINT = "it is sized by how far one unit moves one candidate's score: Score(1)"
 
 
@@ -83,7 +83,7 @@ def exact_scores(scores: Sequence[Exact] | npt.NDArray[Any]) -> list[Fraction]:
 
 
 def score_rate(epsilon: Exact, sensitivity: Score) -> Fraction:
-    """What a unit of score weighs: epsilon / (2 sensitivity), or epsilon / sensitivity if scores move together."""
+    """The weight of a unit of score: epsilon / (2 sensitivity), or epsilon / sensitivity if scores move together."""
     return epsilon_parameter(epsilon) / (sensitivity.exact * (1 if sensitivity.monotone else 2))
 
 
@@ -97,7 +97,7 @@ class SelectionMechanism(Mechanism):
 
     @property
     def rate(self) -> Fraction:
-        """What a unit of score weighs in the exponent."""
+        """The weight of a unit of score in the exponent."""
         return score_rate(self.epsilon, self.sensitivity)
 
     @property
@@ -132,7 +132,7 @@ class SelectionMechanism(Mechanism):
         raise NotImplementedError
 
     def error_quantile(self, confidence: Exact = 0.95, *, candidates: int) -> float:
-        """What best score - chosen score stays within, for all scores of this many candidates."""
+        """The bound on best score - chosen score, for all scores of this many candidates."""
         raise NotImplementedError
 
     def max_error(self, *, confidence: Exact = 0.95, dimension: int, candidates: int) -> float:
@@ -257,7 +257,7 @@ class PermuteAndFlip(SelectionMechanism):
         return {"distribution": "permute-and-flip", "rate": shown(self.rate), "exact": True}
 
     def _choose(self, scores: list[Fraction], source: Source) -> int:
-        """A coin for every candidate, then one of the heads. That is a random order up to the first head.
+        """A coin for every candidate, then one of the heads. This is the same as a random order up to the first head.
 
         Every candidate draws one word and the last choice another one: their number tells nothing of the scores.
         """
@@ -418,7 +418,7 @@ class Selection(Mechanism):
         return float(self.mechanism.expected_error(candidates=len(self.candidates)))
 
     def error_quantile(self, confidence: Exact = 0.95) -> float:
-        """What best score - chosen score stays within, whatever the scores."""
+        """The bound on best score - chosen score, for any scores."""
         return float(self.mechanism.error_quantile(confidence, candidates=len(self.candidates)))
 
     def max_error(self, *, confidence: Exact = 0.95, dimension: int) -> float:
@@ -570,7 +570,7 @@ class IntervalExponential(Mechanism):
         return float(total.max() * (1 + 1e-9) * float(self.step))
 
     def error_quantile(self, confidence: Exact = 0.95) -> float:
-        """What |output - value| stays within for every true value (looked for on a grid of 513 of them)."""
+        """The bound on |output - value| for every true value (searched on a grid of 513 of them)."""
         a, c, width = float(self.rate), self._centres(), float(self._width)
         allowed = float(1 - confidence_level(confidence))
         mass = -np.expm1(-a * (c + 1)) - np.exp(-a) * np.expm1(-a * (width - c))

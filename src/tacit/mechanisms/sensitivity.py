@@ -1,4 +1,4 @@
-"""How far one unit can move a statistic, by the norm in which that was proved.
+"""The largest move of a statistic by one unit, with the norm in which it was proved.
 
 A number alone does not say in which norm it bounds the move, and Gaussian noise sized by an L1 bound where an
 L2 bound was meant, or the reverse, is a privacy bug: each norm is a type of its own. Values are exact rationals.
@@ -69,7 +69,7 @@ def need(mechanism: str, sensitivity: object, kinds: tuple[type[S], ...], hint: 
 
 
 def rounding(spacing: Exact, dimension: int, records: int) -> tuple[Fraction, int]:
-    """How far rounding moves one coordinate, records * spacing, and the checked dimension."""
+    """The move of one coordinate by rounding, records * spacing, and the checked dimension."""
     d, m = (
         whole("dimension", dimension, least=1),
         whole("records", records, least=1),
@@ -222,7 +222,7 @@ class CountSensitivity(Sensitivity):
 
 @dataclass(frozen=True, slots=True)
 class Score(Sensitivity):
-    """How far one unit can move the score of any one candidate: sup over candidates and neighbours.
+    """The largest move of the score of any one candidate by one unit: sup over candidates and neighbours.
 
     `monotone`: between any two neighbours all scores move the same way (counts of votes under add-or-remove; never
     under replace-one, where a vote leaves one candidate for another). Then the exponential and the

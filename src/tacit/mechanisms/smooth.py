@@ -335,7 +335,7 @@ class SmoothMechanism(Mechanism):
         return self._mean() * float(self._noise_scale(smooth)) + float(self.step) / 2
 
     def error_quantile(self, smooth: SmoothBound, confidence: Exact = 0.95) -> float:
-        """What the noise stays within given the smooth bound, grid included. As secret as the bound is."""
+        """The bound on the noise given the smooth bound, grid included. As secret as the bound is."""
         miss = float(1 - confidence_level(confidence))
         return self._tail_quantile(miss) * float(self._noise_scale(smooth)) + float(self.step) / 2
 

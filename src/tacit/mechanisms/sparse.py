@@ -57,7 +57,7 @@ def tail_ball(law: Law, least: int) -> Ball:
 
 
 def count_passing(law: Law, cells: int, least: int, source: Source) -> int:
-    """How many of `cells` independent draws are at least `least`: binomial, exactly."""
+    """The number of `cells` independent draws that are at least `least`: binomial, exactly."""
     if cells == 0:
         return 0
     return int(_passing(law, cells, least).sample(source=source))
@@ -119,14 +119,14 @@ def _exactly(x: int, word: int, variance: Fraction, source: Source) -> bool:
 
 
 MOST_FALSE = 1 << 20
-"""How many empty cells are expected above the floor, at most, where nothing else is asked."""
+"""The default for the expected number of empty cells above the floor."""
 
 MOST_CELLS = 1 << 26
 Rule = Literal["hall", "known", "floor"]
 
 
 class ThresholdRule(TypedDict, total=False):
-    """What `SparseHistogram.with_rule` takes beside the noise and the domain: a threshold, or a rule for it."""
+    """The argument of `SparseHistogram.with_rule` beside the noise and the domain: a threshold, or a rule for it."""
 
     threshold: int | None
     rule: Rule
@@ -300,7 +300,7 @@ class SparseHistogram(Mechanism):
 
     @property
     def cells(self) -> int:
-        """How many cells can be occupied: the domain without the impossible ones."""
+        """The number of cells that can be occupied: the domain without the impossible ones."""
         return self.domain - (0 if self.impossible is None else self.impossible.within(self.domain)[1])
 
     @property
@@ -328,7 +328,7 @@ class SparseHistogram(Mechanism):
     def published(
         self, keys: npt.ArrayLike, counts: npt.ArrayLike, *, false_share: Exact, source: Source | None = None
     ) -> tuple[AnyArray, AnyArray, int]:
-        """What stands out, chosen after the noise: by estimated risk (Laplace), by false discoveries (Gaussian)."""
+        """Outstanding cells, chosen after the noise: by estimated risk (Laplace), by false discoveries (Gaussian)."""
         found = self.release(keys, counts, source=source)
         pure = self.exact_epsilon is not None
         table = found.by_estimated_risk() if pure else found.by_false_discovery(false_share)
@@ -345,7 +345,7 @@ class SparseHistogram(Mechanism):
 
     @property
     def expected_false(self) -> float:
-        """How many of the cells would be released on average if all of them were empty."""
+        """The expected number of released cells if all of them were empty."""
         return upper(lambda: tail_ball(self.noise.distribution, self.threshold + 1) * self.cells)
 
     # -- release ---------------------------------------------------------------------------------------
@@ -421,7 +421,7 @@ class SparseHistogram(Mechanism):
         return up(Fraction(q) * Fraction(worst) + Fraction(self.cells - q) * Fraction(empty))
 
     def max_error(self, *, confidence: Exact = 0.95) -> float:
-        """What all cells' errors stay within at once: threshold + t where all the noise stays within t.
+        """The bound on all cells' errors at once: threshold + t if all the noise stays within t.
 
         A cell that is released is off by its noise; one that is not had a true count of at most threshold - noise.
         """
@@ -440,7 +440,7 @@ def _joined(kept: AnyArray, at: Any, values: AnyArray) -> AnyArray:
 class SparseReleased:
     """The cells above the threshold, with their noisy counts, by increasing key. All that follows is free.
 
-    What is made of it by the methods below uses no more than these values and public numbers (post-processing).
+    The methods below use these values and public numbers only (post-processing).
     """
 
     keys: AnyArray

@@ -35,7 +35,7 @@ SAMPLE = 1 << 16
 
 
 def domain_size(value: object, name: str = "domain") -> int:
-    """How many cells there are: from 1 to 2^200."""
+    """The number of cells: from 1 to 2^200."""
     size = whole(name, value, least=1)
     if size > 1 << MOST_BITS:
         raise TooManyCells(
@@ -221,7 +221,7 @@ class Impossible:
             )
 
     def holds(self, keys: AnyArray) -> npt.NDArray[np.bool_]:
-        """Which of these keys are impossible by the test."""
+        """The keys that the test calls impossible."""
         if self.test is None or not keys.size:
             return np.zeros(keys.size, dtype=np.bool_)
         told = np.asarray(self.test(key_integers(keys)))
@@ -258,7 +258,7 @@ def uniform_keys(size: int, count: int, source: Source, like: int) -> AnyArray:
 
 
 def _inside(keys: AnyArray, table: AnyArray) -> npt.NDArray[np.bool_]:
-    """Which keys occur in a sorted table."""
+    """The keys of a sorted table."""
     if not table.size:
         return np.zeros(keys.size, dtype=np.bool_)
     at = np.minimum(np.searchsorted(table, keys), table.size - 1)
@@ -306,7 +306,7 @@ def _different(count: int, size: int, domain: int, banned: AnyArray, source: Sou
 def _tested(count: int, domain: int, taken: AnyArray, impossible: Impossible, source: Source) -> AnyArray:
     """The same where a test tells impossible keys; it always ends, and never gives up.
 
-    Where at least half of the possible cells are free: the first `count` allowed draws, in the order of drawing. Else
+    Used if at least half of the possible cells are free: the first `count` allowed draws, in the order of drawing. Else
     the domain is at most 512 times the occupied cells (`Impossible.within_reach`), and its free cells are listed.
     """
     possible = domain - (impossible.count or 0)

@@ -141,7 +141,7 @@ def normal_quantile(confidence: float, coordinates: int = 1) -> float:
 
 
 def laplace_move(noise_scale: float) -> float:
-    """How far a discrete Laplace draw lies from the continuous one it is made of: 1 - b ln(2 / (1 + e^(-1/b)))."""
+    """The distance of a discrete Laplace draw from its continuous one: 1 - b ln(2 / (1 + e^(-1/b)))."""
     return 1.0 + noise_scale * math.log1p(math.expm1(-1.0 / noise_scale) / 2)
 
 
@@ -200,7 +200,7 @@ class PartNoise(Mechanism):
 
     @abstractmethod
     def half_widths(self, parts: int, confidence: Fraction, *, coordinates: int = 1) -> list[Floats]:
-        """What the noise of each cell of each part stays within, `coordinates` of them at once."""
+        """The bound on the noise of each cell of each part, for `coordinates` of them at once."""
 
     @abstractmethod
     def mean_errors(self, parts: int) -> list[float]:
@@ -211,7 +211,7 @@ class PartNoise(Mechanism):
         """The variance of a cell, for each part the mean over its cells."""
 
     def stated(self, parts: Sequence[str]) -> dict[str, Any]:
-        """What a certificate states of the noise of these parts."""
+        """The certificate's statement about the noise of these parts."""
         return self.noise_distribution
 
 

@@ -39,7 +39,7 @@ MOST_KEYS = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeysOfAUnit:
-    """What one unit can occupy alone: at most `keys` cells, at most `each` in one of them, at most `total` in all.
+    """The cells that one unit can occupy alone: at most `keys` cells, at most `each` in one of them, `total` in all.
 
     A count of people: keys = total = t, each = 1. A count of rows of people with m rows: keys = t, each = total = m.
     It is one version of the unit's data, the same under replace-one and add-or-remove.
@@ -113,7 +113,7 @@ class StableHistogram(Mechanism):
         self._consistent()
 
     def _consistent(self) -> None:
-        """What a unit can occupy alone is a move of the counts: the noise must have been sized for it at least."""
+        """Cells that a unit can occupy alone are a move of the counts: the noise must be sized for it at least."""
         unit, sensitivity = self.unit, self.noise.sensitivity
         assert unit.total is not None
         full, rest = divmod(unit.total, unit.each)
@@ -220,7 +220,7 @@ class StableHistogram(Mechanism):
         }
 
     def release(self, counts: npt.ArrayLike, *, source: Source | None = None) -> StableReleased:
-        """Which of the occupied cells are released, and their noisy counts. Every count is at least 1.
+        """The released ones of the occupied cells, and their noisy counts. Every count is at least 1.
 
         The caller puts the released cells in an order of their own (by key): the order in which they came may tell.
         """

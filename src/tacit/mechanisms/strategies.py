@@ -269,7 +269,7 @@ class Workload:
 
     @property
     def cells(self) -> int:
-        """How many cells the histogram has."""
+        """The number of cells of the histogram."""
         return int(self.matrix.shape[1])
 
     @property
@@ -278,7 +278,7 @@ class Workload:
         return int(self.matrix.shape[0])
 
     def moves(self, matrix: Integers) -> Integers:
-        """What one row can move these queries by, up to sign, one move a row; not multiplied by `rows`."""
+        """The moves of these queries by one row, up to sign, one move a row; not multiplied by `rows`."""
         columns = np.unique(matrix.T, axis=0)
         if self.neighbours is Neighbours.ADD_OR_REMOVE:
             return columns

@@ -145,7 +145,7 @@ class SubsetSelection(LocalMechanism):
 
     @property
     def size(self) -> int:
-        """How many categories an answer names."""
+        """The number of categories that an answer names."""
         assert self.subset is not None
         return self.subset
 
@@ -338,7 +338,7 @@ class HadamardResponse(LocalMechanism):
         return column.astype(np.int64).ravel()
 
     def supports(self, answers: object) -> npt.NDArray[np.bool_]:
-        """Which categories' halves each answer lies in."""
+        """The categories whose halves contain each answer."""
         given = self._answers(answers)
         return ~_odd(given[:, None] & np.arange(1, self.categories + 1, dtype=np.int64)[None, :])
 

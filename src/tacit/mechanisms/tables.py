@@ -1,8 +1,8 @@
 """Several tables of counts at once: shaped noise for what one row can do to them, or noise on the cells they add up.
 
 A row is counted at most once in each table, so that it moves the counts of all tables by a vector of zeros and ones.
-`ShapedTables` gives them noise of exactly that shape, `CellSums` gives noise to the finest cells and adds up. What
-happens to noisy numbers is post-processing. See docs/theory/polytope-noise.md.
+`ShapedTables` gives them noise of exactly that shape, `CellSums` gives noise to the finest cells and adds up.
+Operations on noisy numbers are post-processing. See docs/theory/polytope-noise.md.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class TableMechanism(PartNoise):
 
     @property
     def event(self) -> Event:
-        """That of the noise: the rest is post-processing."""
+        """The bound of the noise: the rest is post-processing."""
         found: Event = self.noise.event
         return found
 
@@ -111,7 +111,7 @@ class TableMechanism(PartNoise):
 
     @abstractmethod
     def error_quantiles(self, confidence: Exact = 0.95) -> list[Floats]:
-        """What each cell stays within, with this probability."""
+        """The bound on each cell, with this probability."""
 
 
 class WholeTables(TableMechanism):
@@ -350,7 +350,7 @@ class CellSums(TableMechanism):
 
     # --- errors -----------------------------------------------------------------------------------------
     def _terms(self) -> list[npt.NDArray[np.int64]]:
-        """How many cells each count adds up."""
+        """The number of cells in each count."""
         return [np.bincount(to[to >= 0]) for to in self.sums]
 
     def mean_sizes(self) -> list[float]:

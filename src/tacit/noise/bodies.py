@@ -285,7 +285,7 @@ class Difference(ContinuousDistribution):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Round(ContinuousDistribution):
-    """What is alike in all coordinates, which are uncorrelated: one variance for a radius of 1."""
+    """The variance of every coordinate for a radius of 1. Coordinates are uncorrelated and alike."""
 
     coordinates: int
     radius: Exact = 1

@@ -71,7 +71,7 @@ def grid_spacing(spacing: object) -> Fraction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
-    """How many of each primitive one row of a formula uses."""
+    """The number of uses of each primitive in one row of a formula."""
 
     uniforms: int = 0
     exponentials: int = 0
@@ -321,7 +321,7 @@ def rounding_delta(
     marginal_density_bound: float,
     failure_probability: float = 0.0,
 ) -> float:
-    """What rounding an approximate sampler to a grid can cost, in total variation.
+    """The cost of rounding an approximate sampler to a grid, in total variation.
 
     Let the computed vector be within `absolute_error` of an ideal one except with `failure_probability`,
     and let each ideal coordinate have a unimodal density below `marginal_density_bound`. The roundings

@@ -7,7 +7,7 @@ v = T_k (chance 2^-b for each boundary) asks for further words and a longer expa
 
 A vector of words is looked up with a fixed number of operations for each word: a guide table indexed by
 the leading bits of v (linear), or by its exponent and leading mantissa bits (logarithmic, for thin tails),
-names the one or two boundaries that can matter. Where no guide is that short, binary search is used.
+names the one or two boundaries that can matter. If no guide is that short, binary search is used.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ class Marginal(ABC):
 
     @property
     def error(self) -> float:
-        """How far a probability may be from the truth."""
+        """The largest error of a probability."""
         return ROUNDING
 
     @property
@@ -106,7 +106,7 @@ class Marginal(ABC):
         return _first(reached, self.scale)
 
     def interval(self, confidence: Exact = 0.95) -> tuple[float, float]:
-        """What leaves half of the miss on either side."""
+        """The point that leaves half of the miss on either side."""
         level_of("confidence", confidence)
         half = (1 - exact_parameter("confidence", confidence)) / 2
         return self.quantile(half), self.quantile(1 - half)
@@ -168,7 +168,7 @@ class RoundedMarginal:
         return math.ceil(self.marginal.quantile(p) / float(self.step) - 0.5)
 
     def interval(self, confidence: Exact = 0.95) -> tuple[int, int]:
-        """What leaves at most half of the miss on either side."""
+        """The point that leaves at most half of the miss on either side."""
         low, high = self.marginal.interval(confidence)
         return math.floor(low / float(self.step) + 0.5), math.ceil(high / float(self.step) - 0.5)
 

@@ -88,7 +88,7 @@ class Aggregator:
         self._got[message.kind][message.sender] = message
 
     def _check(self, message: Message) -> None:
-        """What can be seen of a message at once."""
+        """Facts that are visible in a message at once."""
         kind, sender = message.kind, message.sender
         allowed = {"shares": self._roster, "agree": self._members, "masked": self._agreed}.get(kind)
         if kind in ("confirm", "reveal"):
@@ -127,7 +127,7 @@ class Aggregator:
 
     @property
     def arrived(self) -> int:
-        """How many have answered in this stage."""
+        """The number of answers in this stage."""
         return len(self._got[self.stage]) if self.stage != "done" else 0
 
     # --- going on -----------------------------------------------------------------------------------------
@@ -294,7 +294,7 @@ class Aggregator:
 
 @dataclass(slots=True)
 class Wire:
-    """What happens to messages: a function of the bytes gives those that arrive (none, one, several, other ones)."""
+    """The fate of messages: a function of the bytes gives those that arrive (none, one, several, other ones)."""
 
     carry: Callable[[str, int, bytes], list[bytes]] = field(default=lambda stage, holder, raw: [raw])
     told: list[str] = field(default_factory=list)
@@ -363,7 +363,7 @@ def make_certificate(folder: Path, *, host: str = "127.0.0.1", days: int = 30) -
 
 
 def _most(session: Session) -> int:
-    """What a message of this session may be long at most, by what is agreed."""
+    """The largest length of a message of this session, by the agreement."""
     return 8 * session.length + 4096 * session.sizes.holders + (1 << 16)
 
 

@@ -32,7 +32,7 @@ JOINT = (*SIZES, "graph_delta", "most_rows")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JointAgreement:
-    """What an agreement file says: the joint plan, and the holders by name and public key."""
+    """The contents of an agreement file: the joint plan, and the holders by name and public key."""
 
     joint: Joint
     names: tuple[str, ...]
@@ -40,7 +40,7 @@ class JointAgreement:
     text: str = field(repr=False)
 
     def place(self, key: bytes) -> int:
-        """Which holder has this public key."""
+        """The holder with this public key."""
         if key not in self.keys:
             raise InvalidParameter(
                 parameter="--key", value="another key", must="be the key of one of the holders",
@@ -204,7 +204,7 @@ def read_message(path: Path) -> bytes:
 # --- the aggregator -----------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Carried:
-    """What became of a collection: the stage, who is missing, what to send to whom, or the sum.
+    """The state of a collection: the stage, the missing holders, the messages to send, or the sum.
 
     `sent` are the messages that follow from the last stage that was closed, `sent_after`: now, or in an earlier call.
     """
@@ -274,7 +274,7 @@ def _over(
 
 
 def _expected(aggregator: Aggregator) -> list[int]:
-    """Who may still answer in this stage."""
+    """The holders who may still answer in this stage."""
     kept = {"shares": aggregator._roster, "agree": aggregator._members, "masked": aggregator._agreed}
     if aggregator.stage in ("confirm", "reveal"):
         return aggregator._survivors

@@ -62,7 +62,7 @@ from tacit.statistics.sparse import SparseQuestion
 
 ASSUMPTION = "nobody breaks X25519, HKDF-SHA-256, AES-256 or Ed25519"
 ADVANTAGE = 2.0**-100
-"""What is granted against them together: 2^-128 each, for up to 2^28 keys of one session."""
+"""The joint allowance against them: 2^-128 each, for up to 2^28 keys of one session."""
 ROOM_BITS = 62
 FORMAT = 1
 """Of the digest of what is agreed, since protocol 2."""
@@ -70,7 +70,7 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joint:
-    """What holders agree on before anything is read: statistics, schema, unit, price and sizes.
+    """The holders' agreement before anything is read: statistics, schema, unit, price and sizes.
 
     `most_rows` is a public bound on the rows of one holder, so that all sums fit modulo 2^64. `graph_delta` is what
     the chance that sparse masks fail may be, beyond 200 holders; it is a part of the delta of every release.
@@ -155,7 +155,7 @@ class Joint:
         return replace(plan, digest=sha256(canonical(self._request(), what="agreement")))
 
     def _request(self) -> dict[str, Any]:
-        """What is asked of all holders together. A request to one of them is another one."""
+        """The queries for all holders together. A request to one of them is another one."""
         asked = request_text(
             self.asks, schema=self.schema, unit=self.unit, total=self.price, given=None, reading={}
         )
@@ -169,7 +169,7 @@ class Joint:
 
     @property
     def declared(self) -> tuple[str, ...]:
-        """What the promise rests on and nobody checks; it stands in guarantees, certificates and every ledger."""
+        """Assumptions of the promise that nobody checks. Guarantees, certificates and every ledger name them."""
         n, c, k = self.sizes.holders, self.sizes.colluding, self.sizes.appearances
         same = ""
         if self.unit.neighbours is Neighbours.REPLACE_ONE:
@@ -184,7 +184,7 @@ class Joint:
 
     @property
     def ring(self) -> Ring:
-        """Who shares masks with whom, and the chance that this exposes somebody."""
+        """The graph of shared masks, and the chance that it exposes somebody."""
         return ring_for(self.sizes, self.graph_delta)
 
     def _prices(self, asks: Sequence[Query]) -> list[Price]:
@@ -266,7 +266,7 @@ class Joint:
 
     @property
     def room(self) -> int:
-        """What one holder's number may be at most: so many of them, and the noise, stay within 2^63."""
+        """The largest number of one holder: the sum of all of them, with the noise, stays within 2^63."""
         return (1 << ROOM_BITS) // self.sizes.holders
 
     def _pure(self, price: Price) -> Fraction:
@@ -393,7 +393,7 @@ class Joint:
         )  # fmt: skip
 
     def contribution(self, curator: Curator, session: Session) -> Callable[[], Words]:
-        """What makes a curator's vector, once, of the version that it has now: charged first."""
+        """Makes a curator's vector, once, of its present version: charged first."""
         plan, joined = self.check(curator), curator.version
         if session.about != self._about(session.protocol):
             raise InvalidParameter(

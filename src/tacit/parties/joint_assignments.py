@@ -1,4 +1,4 @@
-"""What a joint release does with a question: shares of noise on sums, cells of a declared domain, coefficients.
+"""A joint release's way with a question: shares of noise on sums, cells of a declared domain, coefficients.
 
 Each holder runs the assignment on its own rows and gets its vector; `layout` says what lies where in it, and `received`
 reads the parts back from the sum.
@@ -149,7 +149,7 @@ class JointDensityFit(PureDensityFit):
 
     @property
     def largest(self) -> int:
-        """What one row adds to a number at most, in steps: a cosine or a sine, rounded."""
+        """The largest addition of one row to a number, in steps: a cosine or a sine, rounded."""
         return math.ceil(1 / self.spacing) + 1
 
     @property
@@ -163,7 +163,7 @@ class JointDensityFit(PureDensityFit):
 
     @property
     def _wider(self) -> float:
-        """How much wider than that of the plan the noise of all that remain is: the plan has one curator's."""
+        """The ratio of the remaining holders' noise to the plan's, which is one curator's."""
         ours, plan = (float(n.stds(2)[1]) for n in (self._noise, self.plan.noise))
         return ours / plan
 
@@ -275,7 +275,7 @@ def with_ring(assignment: Assignment, ring: Ring) -> Assignment:
 
 
 def less_ring(price: Price, ring: Ring) -> Price:
-    """What a price has left for the noise when the ring's chance is taken from its delta."""
+    """The part of a price that is left for the noise when the ring's chance is taken from its delta."""
     if ring.side == 0 or ring.delta == 0.0:
         return price
     left = None if price.delta is None else price.delta - Fraction(ring.delta)

@@ -47,7 +47,7 @@ def derive(secret: bytes, *, session: bytes, purpose: str) -> bytes:
 
 
 def agreed(private: Any, other: bytes, *, session: bytes, purpose: str) -> bytes:
-    """What both ends of an X25519 agreement derive."""
+    """The common secret of both ends of an X25519 agreement."""
     key = private if isinstance(private, X25519PrivateKey) else X25519PrivateKey.from_private_bytes(private)
     try:
         secret = key.exchange(X25519PublicKey.from_public_bytes(other))
@@ -76,7 +76,7 @@ def seal(key: bytes, plain: bytes, about: bytes) -> bytes:
 
 
 def open_sealed(key: bytes, sealed: bytes, about: bytes) -> bytes:
-    """What was sealed, or an error if a bit of it or of what it is about was changed."""
+    """The sealed content, or an error if a bit of it or of its context was changed."""
     try:
         return AESGCM(key).decrypt(NONCE, sealed, about)
     except InvalidTag:
@@ -169,7 +169,7 @@ def join(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opening:
-    """What the holder keeps: the random bytes, the table's digest and its declared version."""
+    """The holder's secrets: the random bytes, the table's digest and its declared version."""
 
     digest: str
     version: str
@@ -183,7 +183,7 @@ class Opening:
 
     @property
     def commitment(self) -> str:
-        """What is published, in hexadecimal; as `table` of `Joint.holder` it is signed and certificates name it."""
+        """The published digest, in hexadecimal; as `table` of `Joint.holder` it is signed and certificates name it."""
         return commitment("table", self.secret, self.digest.encode(), self.version.encode()).hex()
 
     def opens(self, published: str) -> bool:

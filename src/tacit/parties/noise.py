@@ -48,12 +48,12 @@ class JointNoise(CellNoise):
     @property
     @abstractmethod
     def share(self) -> DiscreteDistribution:
-        """What one holder adds to each number."""
+        """The noise of one holder on each number."""
 
     @property
     @abstractmethod
     def distribution(self) -> DiscreteDistribution:
-        """What all that remain add to each number together."""
+        """The noise of all remaining holders on each number."""
 
     @abstractmethod
     def _tail(self) -> Floats:
@@ -78,7 +78,7 @@ class JointNoise(CellNoise):
 
     @property
     def ratio(self) -> Fraction:
-        """How much larger than one curator's the variance is."""
+        """The ratio of the variance to one curator's."""
         return Fraction(self.remaining, self.honest)
 
     def step_error(self) -> float:
@@ -112,7 +112,7 @@ class JointNoise(CellNoise):
 
     @abstractmethod
     def _terms(self) -> float:
-        """How many Laplace variables have this kurtosis in their sum."""
+        """The number of Laplace variables whose sum has this kurtosis."""
 
     def stated(self, parts: Sequence[str]) -> dict[str, Any]:
         return {

@@ -1,4 +1,4 @@
-"""What all sides of one secure sum agree on before it begins."""
+"""The agreement of all sides of one secure sum before it begins."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Sizes:
         return Fraction(1, self.honest)
 
     def excess(self, remaining: int) -> float:
-        """How much wider than one curator's the noise is, as a ratio of standard deviations, if so many remain."""
+        """The ratio of the noise's standard deviation to one curator's, for this number of remaining holders."""
         return math.sqrt(remaining / self.honest)
 
     def describe(self) -> dict[str, int]:
@@ -217,7 +217,7 @@ def read(raw: bytes, *, session: bytes, keys: list[bytes]) -> Message:
 
 MOST_SIDE = 200
 TRIES = 1 << 60
-"""How many orders an aggregator may draw by trying first messages of its own holders: each takes a hash."""
+"""The number of orders that an aggregator may try with first messages of its own holders: each takes a hash."""
 MOST_FAILING = 1e-3
 
 
@@ -276,7 +276,7 @@ class Ring:
 
 
 def most_gone(side: int) -> int:
-    """How many of `side` holders in a row may be gone: so that of 2 side + 1 keepers always side + 1 are left."""
+    """The number of `side` holders in a row that may be gone: of 2 side + 1 keepers always side + 1 are left."""
     return side // 2
 
 
@@ -399,7 +399,7 @@ class Session:
 
     @property
     def least(self) -> int:
-        """How many must be left for it to be worth going on: those of the noise, and those who open secrets."""
+        """The smallest number of remaining holders: enough for the noise, and enough to open secrets."""
         return max(self.sizes.fewest, self.sizes.threshold)
 
 

@@ -1,4 +1,4 @@
-"""What the algebra of guarantees asks of curves (`tacit.guarantees.curve`), answered by products of pairs."""
+"""Curves for the algebra of guarantees (`tacit.guarantees.curve`), computed by products of pairs."""
 
 from __future__ import annotations
 

@@ -313,7 +313,7 @@ class CompositionEngine:
     def epsilon(self, delta: float, tolerance: float, known: float = 0.0) -> Interval:
         """Enclosure of the smallest epsilon >= 0 with H_epsilon(P||Q) <= delta, for 0 < delta < 1.
 
-        Where it is clearly below `known`, that is all that is found out.
+        If it is clearly below `known`, the search ends there.
         """
         tilt, guess = self._tilt_for_delta(delta)
         if guess < delta and self._at_zero() <= delta:
@@ -404,7 +404,7 @@ class CompositionEngine:
             return None
 
     def _coarse(self, answer: object, step: float) -> Interval:
-        """Where the grid for the wanted accuracy is too large, the finest that fits."""
+        """If the grid for the wanted accuracy is too large, the finest grid that fits."""
         assert callable(answer)
         for attempt in range(60):
             # Far too fine grids are left faster and faster: each try costs.

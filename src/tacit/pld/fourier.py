@@ -312,7 +312,7 @@ def _half_turns(nodes: int, frequencies: NDArray[np.int64], size: int) -> float:
 
 
 def _rank(nodes: int, frequencies: NDArray[np.int64], size: int) -> int:
-    """How many Chebyshev nodes interpolate e^(-i c x) on [-1, 1] to 1e-18: 8 sum_(m >= M) (c/2)^m / m!."""
+    """The number of Chebyshev nodes for e^(-i c x) on [-1, 1] to 1e-18: 8 sum_(m >= M) (c/2)^m / m!."""
     c = _half_turns(nodes, frequencies, size)
     rank = max(8, math.ceil(1.4 * c) + 8)
     while math.log(16.0) + rank * math.log(max(c / 2, 1e-300)) - math.lgamma(rank + 1) > math.log(1e-18) or (
@@ -466,7 +466,7 @@ def _chernoff_put(c: float, s: float) -> float:
 
 
 def chord(solved: CertifiedCurve, bottom: int, top: int, delta: float) -> float:
-    """Where the chord between two nodes crosses delta: the curve is convex in e^epsilon, hence below it."""
+    """The point where the chord between two nodes crosses delta: the curve is convex in e^epsilon, hence below it."""
     step = solved.composed.step
     left, right = solved.above(bottom * step), solved.above(top * step)
     if not left > delta >= right:

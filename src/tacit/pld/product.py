@@ -45,7 +45,7 @@ class CurveAnswers(Protocol):
     """Two questions, each answered by an enclosure."""
 
     approximates: ClassVar[bool]
-    """Whether the ends are as near as asked only, and cost time."""
+    """Whether the ends reach the wanted accuracy only, and cost time."""
 
     def delta(self, epsilon: float, tolerance: float) -> Interval:
         """Enclosure of H_epsilon."""
@@ -174,7 +174,7 @@ class Product:
 
     @property
     def exact(self) -> bool:
-        """Whether the lower ends say something."""
+        """Whether the lower ends are informative."""
         return all(pair.exact for pair, _ in self.pairs)
 
     @property
@@ -229,7 +229,7 @@ class Product:
     def epsilon(self, delta: float, *, tolerance: float = TOLERANCE, known: float = 0.0) -> Interval:
         """Enclosure of the smallest epsilon >= 0 with H_epsilon <= delta (math.inf where there is none).
 
-        Where it is at most `known`, any enclosure below that will do: another direction is worse.
+        If it is at most `known`, any enclosure below that will do: another direction is worse.
         """
         require(0 <= delta <= 1, parameter="delta", value=delta, must="lie in [0, 1]")
         if delta == 1:
@@ -252,7 +252,7 @@ class Product:
         return Interval(low=min(found.low, high), high=high)
 
     def at_the_top(self, delta: float, top: Interval) -> Interval | None:
-        """Where delta is far below the mass M of all largest losses together: h(e^e) >= M (1 - e^(e - top))."""
+        """For a delta far below the mass M of all largest losses together: h(e^e) >= M (1 - e^(e - top))."""
         if not self.exact or math.isinf(top.high):
             return None
         if not all(p.exact_in_products for p, _ in self.pairs):
@@ -353,7 +353,7 @@ def _rougher(product: Product) -> Enumerated | None:
 
 _NODES = 20_000
 _ROUNDED = 1e-11
-"""What sums of this many terms may lose, relatively; each term is right to a few units."""
+"""The relative loss of sums of this many terms; each term is right to a few units."""
 _BEYOND = 40.0
 _TAIL_ORDERS = (2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0)
 
@@ -399,7 +399,7 @@ def _integral(pair: Pair, top: float, *, power: int) -> tuple[float, float]:
 
 
 def _reach(pair: Pair) -> float:
-    """Where the curve has all but vanished."""
+    """The point where the curve is nearly 0."""
     tried = np.concatenate([[0.0], np.geomspace(2.0**-30, 500.0, 400)])
     h = pair.hockey_stick_grid(tried)[1]
     small = np.flatnonzero(h <= 1e-12 * h[0])

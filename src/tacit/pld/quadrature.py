@@ -49,16 +49,16 @@ Variation: TypeAlias = Callable[[float], tuple[Floats, Floats]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuadratureRange:
-    """What the nodes must serve: tilts from `low` to `high`, frequencies up to `frequency`."""
+    """The range that the nodes must serve: tilts from `low` to `high`, frequencies up to `frequency`."""
 
     low: float
     high: float
     frequency: float
     swapped: bool = False
     listed: bool = False
-    """Whether integer noise must be given by its integers, though fewer nodes would do."""
+    """Whether integer noise must be represented by its integers, though fewer nodes would do."""
     most: int = 2048
-    """How many nodes a row may have."""
+    """The largest number of nodes of a row."""
 
     @property
     def power(self) -> float:
@@ -87,7 +87,7 @@ class Rule:
     density: Floats | None = None
     """The least Q-density of ln Z in each cell."""
     cancelled: Floats | float = 0.0
-    """What the terms of ln Z may exceed its size by."""
+    """The terms of ln Z may exceed its size by this much."""
     soft: Floats | None = None
     left: Floats | None = None
     softer: float = 1.0
@@ -184,7 +184,7 @@ def replaced_rule(mu: Floats, rates: Floats, reach: QuadratureRange) -> Rule | N
 
 
 def _span(mu: float, rates: Floats, reach: QuadratureRange) -> tuple[float, float]:
-    """How far left and right of 0 the normal variable is needed.
+    """The range of the normal variable that is needed, left and right of 0.
 
     Left, F <= (1 - q)^-C; right, with (a + b)^C <= 2^C (a^C + b^C), F <= 2^C (1 + q^C e^(C ln Z)). What is left
     out is at most e^-37, or that much of the whole, which is at least 1 and q^C E e^(C ln Z).
@@ -199,7 +199,7 @@ def _span(mu: float, rates: Floats, reach: QuadratureRange) -> tuple[float, floa
 
 
 def _tail(mu: float, power: float, lost: float) -> float:
-    """Where 2^C e^lost (1 + e^(C ln Z)) has all but e^-37 of its mean behind it."""
+    """The point with all but e^-37 of the mean of 2^C e^lost (1 + e^(C ln Z)) behind it."""
     return power * mu + math.sqrt(2 * (_WANTED + power * math.log(2) + lost))
 
 
@@ -320,7 +320,7 @@ class Quadrature:
     left: Floats | None = None
     """The least 1 - e^(-x^2/2T^2) in each cell (cells, kinds)."""
     softer: float = 1.0
-    """How many times `error` is that of sums with these factors."""
+    """The ratio of the error of sums with these factors to `error`."""
     variation: Variation | None = None
     """At a tilt c, of each row: ln V, V the total variation of the density of e^(cL), and the mass of its atoms."""
     integers: tuple[Floats, float] | None = None

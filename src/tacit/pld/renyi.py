@@ -221,7 +221,7 @@ def without_replacement_renyi(products: tuple[Product, ...], rate: float, order:
 
 @lru_cache(maxsize=4096)
 def without_replacement_at_least(products: tuple[Product, ...], rate: float, order: float) -> float:
-    """What `without_replacement_renyi` will not be below, in floats, from a few divergences; 0 where that is unknown.
+    """A lower bound on `without_replacement_renyi`, in floats, from a few divergences; 0 if it is unknown.
 
     Divergences rise with the order, so that each term of the expansion is at least that of an earlier mark. It tells
     which orders need not be computed, and nothing else rests on it.

@@ -47,7 +47,7 @@ class FourierInversion:
 
     @property
     def size(self) -> int:
-        """How many multiples of the step are searched."""
+        """The number of multiples of the step that are searched."""
         return math.ceil(self.top / self.step) - self.base
 
     def weigh(self, mass: float, node: int) -> float:

@@ -1,4 +1,4 @@
-"""What releases under random differential privacy share: gamma, the number of rows, and a guarantee that says so.
+"""The common base of releases under random differential privacy: gamma, the number of rows, and the guarantee.
 
 They are not `Mechanism`s: a mechanism has a bound that holds always and an event that accountants add up. These have
 a `guarantee` under `RandomData` and nothing else, so that nobody can take them for differentially private ones.
@@ -64,7 +64,7 @@ class RandomMechanism(ABC):
     @property
     @abstractmethod
     def _bound(self) -> Bound:
-        """What one release may reveal, for all but a share gamma of the data."""
+        """The privacy loss of one release, for all but a share gamma of the data."""
 
     @property
     @abstractmethod

@@ -445,7 +445,7 @@ def _told(statistic: Callable[[npt.NDArray[Any]], float], sample: npt.NDArray[An
 
 
 def dkw_draws(gamma: Exact) -> int:
-    """How many sampled sensitivities the published form needs: ceil(ln(1/r)/(2 (gamma - r)^2)) at its best r.
+    """The number of sampled sensitivities in the published form: ceil(ln(1/r)/(2 (gamma - r)^2)) at its best r.
 
     Rubinstein, Alda 2017, by the inequality of Dvoretzky, Kiefer, Wolfowitz: r = exp(W_-1(-gamma/(2 sqrt(e))) + 1/2).
     """

@@ -30,7 +30,7 @@ __all__ = ["RandomCurve", "RandomDensity", "pairs_gain"]
 
 
 def pairs_gain(*, distance: float, bandwidth: float) -> float:
-    """What noise sized by pairs would have over noise for the worst pair, if most rows are at most so far apart.
+    """The ratio of noise sized by pairs to noise for the worst pair, if most rows are at most this far apart.
 
     sqrt(1 - e^(-distance^2 / (2 bandwidth^2))): 1 is no gain.
     """
@@ -95,12 +95,12 @@ class RandomDensity:
 
     @property
     def histogram(self) -> RandomHistogram:
-        """What is released: all else is computed from it."""
+        """The released values. Everything else is computed from them."""
         return RandomHistogram(rows=self.rows, cells=self.bins, epsilon=self.epsilon, gamma=self.gamma)
 
     @property
     def guarantee(self) -> Guarantee:
-        """That of the histogram: smoothing is post-processing."""
+        """The bound of the histogram: smoothing is post-processing."""
         return self.histogram.guarantee
 
     @property

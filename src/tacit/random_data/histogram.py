@@ -500,7 +500,7 @@ class ChosenBins(RandomMechanism):
 
     @property
     def _weight(self) -> Fraction:
-        """What one noisy cell costs in the score: the expected size of its noise, as a public constant."""
+        """The cost of one noisy cell in the score: the expected size of its noise, as a public constant."""
         return Fraction(2) / epsilon_parameter(self.release_epsilon, "release_epsilon")
 
     @property

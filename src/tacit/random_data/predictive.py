@@ -114,7 +114,7 @@ class PredictiveHistogram(RandomMechanism):
         return Laplace.for_target(epsilon=self.epsilon, sensitivity=L1(2))
 
     def told_zero(self, count: int) -> float:
-        """How likely a cell of so many rows is told as 0 by the coin alone (a made-up count)."""
+        """The chance that the coin alone replaces the count of a cell of this size by 0 (a made-up count)."""
         short = self.least - whole("count", count, least=0)
         rate = epsilon_parameter(self.epsilon) / 2
         return 0.0 if short <= 0 else upper(lambda: -(-ball(rate * short)).expm1())

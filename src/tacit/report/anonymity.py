@@ -160,7 +160,9 @@ def _attacks(attacks: Sequence[Mapping[str, Any]]) -> Markup | None:
 
 def _identifiers(checked: Checked) -> Markup:
     found = [tag("li", f.describe()) for f in checked.identifiers]
-    words = "What was found by name, type and pattern. A column that is not listed may identify people all the same."
+    words = (
+        "Findings by name, type and pattern. A column that is not listed may identify people all the same."
+    )
     return _card(
         "Columns that look like identifiers",
         tag("p", words, class_="question"),

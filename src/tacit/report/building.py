@@ -85,7 +85,7 @@ def about_you(spent: Guarantee) -> tuple[str, ...]:
 
 
 def _you(unit: Unit) -> tuple[str, str]:
-    """Who is protected, and whose data are guessed at."""
+    """The protected people, and the people whose data are guessed at."""
     if isinstance(unit, GroupOf):
         return f"you and {unit.size - 1} others", "your data and theirs"
     if isinstance(unit, People):
@@ -124,7 +124,7 @@ def view_of(
     truth: Mapping[str, Sequence[float]] | None = None, words: PublicWords | None = None,
     metadata: OfficerPart | None = None, files: Sequence[tuple[str, str]] = (),
 ) -> ReportView:  # fmt: skip
-    """What the page shows, as plain values: `words` are its labels, `desk` is what is known beside the numbers."""
+    """The contents of the page, as plain values: `words` are its labels, `desk` has the facts beside the numbers."""
     if truth is not None and not all(r.made_up for r in releases):
         raise InvalidParameter(
             parameter="truth", value="the truth", must="be of a table that was made up by tacit",
@@ -165,7 +165,7 @@ def _withdrawn(releases: Sequence[Release]) -> str:
 
 
 def _warnings(plan: Plan, releases: Sequence[Release]) -> list[str]:
-    """What must not be folded away: what the promise is conditional on, and what is known against it."""
+    """Sentences that must not be folded away: the conditions of the promise, and reservations about it."""
     found = [_unit(plan)] if plan.gamma else []
     seen = dict.fromkeys(d for r in releases for d in r.data.get("seen", ()))
     found += [f"Known, and not counted in this: {d}." for d in seen]
@@ -174,7 +174,7 @@ def _warnings(plan: Plan, releases: Sequence[Release]) -> list[str]:
 
 
 def _filled_by_noise(release: Release) -> list[str]:
-    """What synthetic rows must not be used for, and where noise alone may have filled their cells."""
+    """Forbidden uses of synthetic rows, and the places where noise alone may have filled their cells."""
     said = release.statement.get("synthetic")
     if said is None:
         return []
@@ -191,7 +191,7 @@ def _filled_by_noise(release: Release) -> list[str]:
 
 
 def _measured(release: Release) -> list[str]:
-    """Which margins of synthetic rows were measured, with how much noise."""
+    """The measured margins of synthetic rows, with their noise."""
     said = release.statement.get("synthetic")
     if said is None:
         return []
@@ -210,7 +210,7 @@ def _measured(release: Release) -> list[str]:
 
 
 def _condition(plan: Plan) -> str:
-    """What an exact answer rests on; nothing for others."""
+    """The assumptions of an exact answer; nothing for others."""
     assignment = plan.releases[0].assignment
     return assignment.sentence if isinstance(assignment, ExactAssignment) else ""
 
@@ -338,7 +338,7 @@ def _release(release: Release, words: PublicWords, truth: Sequence[float] | None
 
 
 def left_out(question: Question, words: PublicWords) -> tuple[str, ...]:
-    """Which rows no number counts, as phrases: what the declarations leave out, whatever the data are."""
+    """The rows that no number counts, as phrases: those that the declarations leave out, for any data."""
     statistic, schema = question.statistic, question.schema
     found = []
     where = getattr(statistic, "where", None)
@@ -400,7 +400,7 @@ MOST_MARGINS = 3000
 
 
 def _shown(question: Question, ends: Sequence[Any], flags: Sequence[str]) -> tuple[Any, Rest | None]:
-    """Which cells a page can show: all of a small table, of a large one the largest; and what is told of all."""
+    """The cells of a page: all of a small table, the largest of a large one; and a line about all of them."""
     value, low, high = ends
     if question.statistic.fits == "synthesis" and value.size <= MOST_MARGINS:
         return np.arange(value.size), None  # a matrix shows them all
@@ -439,7 +439,7 @@ def _cell(
 
 
 def _measure(statistic: Mapping[str, Any], schema: Mapping[str, Any], own: Mapping[str, Any]) -> str:
-    """What the values are values of."""
+    """The quantity behind the values."""
     kind = statistic["kind"]
     if statistic.get("kernel") == "linear" or kind in ("additive", "linear", "logistic"):
         return "weights"
@@ -475,7 +475,7 @@ def _in_words(statistic: Mapping[str, Any], words: PublicWords) -> dict[str, Any
 
 
 def _population(planned: Planned) -> str:
-    """That intervals are for a population, or for values before clamping, and on what that rests; else nothing."""
+    """The population, or the values before clamping, behind the intervals, with the assumptions; else nothing."""
     told, before = (planned.question.details.get(n, ()) for n in ("sample", "assumes"))
     out = ""
     if told:

@@ -243,7 +243,7 @@ def strip(id: str, title: str, description: str, cell: CellView) -> Markup:
 TOP, PLOT, FOOT = 14, 210, 40
 WIDE = 1000
 LEFT, SPAN = 9.0, 89.5
-"""Where the keys begin, in percent, so that the names of levels have room, and how far they go."""
+"""The left end of the keys, in percent, which leaves room for the names of levels, and their width."""
 
 
 def curve(
@@ -515,7 +515,7 @@ def _cell(
 
 
 def step_of(value: float, span: tuple[float, float]) -> int:
-    """Which of the seven colours a value has."""
+    """The colour of a value, of seven."""
     low, high = span
     return min(STEPS - 1, max(0, int(STEPS * (value - low) / (high - low))))
 

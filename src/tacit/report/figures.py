@@ -1,4 +1,4 @@
-"""What a guarantee means, drawn: its curve, the power of the best test, beliefs before and after."""
+"""The meaning of a guarantee, drawn: its curve, the power of the best test, beliefs before and after."""
 
 from __future__ import annotations
 

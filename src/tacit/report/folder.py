@@ -44,7 +44,7 @@ _CORRECTION = ("kind", "sequence", "time", "by", "note", "release", "replaced_by
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """What the files were written from, beside certificates, values and the plan."""
+    """The sources of the files, beside certificates, values and the plan."""
 
     title: str
     standing: tuple[Guarantee, Guarantee]

@@ -27,7 +27,7 @@ SMALL = "small"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PrintedCells:
-    """What is printed of a release: value, low and high of every cell, NaN where nothing is; flags and their rule."""
+    """The printed form of a release: value, low and high of every cell, NaN for a missing one; flags and their rule."""
 
     value: Floats
     low: Floats

@@ -43,7 +43,7 @@ def shows_progress(stream: TextIO | None = None) -> bool:
 
 
 class _Steps:
-    """What a block calls before each step; where nobody watches it does nothing."""
+    """The hook of a block before each step. Without a watcher it does nothing."""
 
     shown: Any = None
     task: Any = None

@@ -146,7 +146,7 @@ def finding(view: ReleaseView) -> str:
 
 
 def _peak(view: ReleaseView, usable: Sequence[CellView]) -> str:
-    """Where a density is largest among its shown points, and how large."""
+    """The largest shown value of a density, and its place."""
     most = max(usable, key=lambda c: c.value or 0.0)
     told = most.figures
     return (
@@ -156,7 +156,7 @@ def _peak(view: ReleaseView, usable: Sequence[CellView]) -> str:
 
 
 def _synthetic(view: ReleaseView) -> str:
-    """What is known of the rows: the margin with the largest upper bound, and what the numbers are."""
+    """Facts about the rows: the margin with the largest upper bound, and the meaning of the numbers."""
     known = [c for c in view.cells if c.value is not None and c.high is not None]
     if not known:
         return "Synthetic rows; no part of the price measured how far they are from the table."
@@ -264,7 +264,7 @@ def _figure(view: ReleaseView, drawn: Drawn) -> Markup:
 
 
 def _widths(view: ReleaseView) -> str:
-    """That counts of bins do not compare, where bins are not equally wide; bars and cells are drawn equally wide."""
+    """Warns that counts of unequal bins do not compare. Bars and cells are drawn equally wide."""
     if view.kind not in COUNTS:
         return ""
     told = []

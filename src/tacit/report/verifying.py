@@ -2,8 +2,8 @@
 
 A reader opens report.html, a workbook, a Parquet or an SDMX file, and sees what stands there: which column is called
 `value`, what a number format shows, which key a number stands beside. So nothing is looked up in them. They are made
-again from plan.toml, certificates and certified values, and must be the same, byte by byte. Where another version of a
-library wrote a file, what its readers see is compared instead.
+again from plan.toml, certificates and certified values, and must be the same, byte by byte. If another version of a
+library wrote a file, the contents that its readers see are compared instead.
 
 Folders of the first form have no `written` in their manifest, and nothing says what had been spent when they were
 written. Of these SDMX and CSVW files are made again by the old rules and compared whole; of a workbook its cells, names
@@ -61,7 +61,7 @@ _SENTENCE = ("It does not stand any more: ", ".")
 
 
 class _Said(str):
-    """What a file of the first form says of a correction."""
+    """The correction in a file of the first form."""
 
     release = ""
 
@@ -173,7 +173,7 @@ PARTS = {
         {"approved_by", "reading", "seen", "signed"},
     ),
 }
-"""What the parts have that only the ledger knows: always, and sometimes."""
+"""Fields of the parts that only the ledger knows: always, and sometimes."""
 
 
 def _parts(name: str, said: Mapping[str, Any]) -> CheckResult:
@@ -217,7 +217,7 @@ FORMS: dict[str, Callable[[Any], bool]] = {
     "time": is_moment,
     "sequence": _is_place,
 }
-"""What the words of the ledger's part look like."""
+"""The form of the fields in the ledger's part."""
 
 
 def odd_versions(said: Mapping[str, Any]) -> list[str]:
@@ -348,7 +348,7 @@ def _said_in(path: Path) -> tuple[Any, ...]:
 def _standing(
     what: str, written: Written, plan: Plan, file: PlanFile, listed: Mapping[str, Any], ledger: str | None
 ) -> CheckResult:
-    """What had been spent, withdrawn and replaced when the files were written: is there such a moment in the chain?"""
+    """Checks that the chain had a moment with the spending, withdrawals and replacements of the files."""
     if ledger is None:
         return CheckResult(
             what=what, holds=None, why="what had been spent and withdrawn then, the ledger knows: --ledger"
@@ -389,7 +389,7 @@ def _fit(release: Release) -> CheckResult:
     """Do ends and quality words fit the values that they stand beside, and the noise that the certificate states?
 
     A reader can ask this of the file alone. Ends that were cut are judged by what is shown, so that a word may be worse
-    than they look and never better. What is rounded for people (whole numbers, days) has a step of room.
+    than they look and never better. Values that are rounded for people (whole numbers, days) may be off by one step.
     """
     what = f"values/{file_stem(release.name)}.csv has ends and words that fit its values"
     found, rule = release.estimate, rule_of(release)
@@ -501,7 +501,7 @@ def _exact(release: Release) -> AnyArray:
 
 
 def _rows_of(release: Release, rows: int) -> int:
-    """What a value was divided by: the number of rows in a proportion under a public number of them."""
+    """The divisor of a value: the number of rows in a proportion under a public number of them."""
     return rows if isinstance(release.planned.question.form, Average) else 1
 
 
@@ -667,7 +667,7 @@ ENCODINGS = {"PLAIN", "RLE", "RLE_DICTIONARY", "PLAIN_DICTIONARY", "BIT_PACKED"}
 
 
 def _reads_otherwise(found: bytes, body: bytes) -> str:
-    """What differs for some reader: schema, metadata, statistics, or values in pyarrow, pandas and DuckDB."""
+    """Differences for some reader: schema, metadata, statistics, or values in pyarrow, pandas and DuckDB."""
     import pandas as pd
     import pyarrow as pa
     import pyarrow.parquet as pq

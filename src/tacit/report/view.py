@@ -1,4 +1,4 @@
-"""What a report shows, as plain values: no data, no engine, no randomness.
+"""The contents of a report, as plain values: no data, no engine, no randomness.
 
 Everything is checked when it is made: a cell with a flag that nothing explains, a truth beside a release of data
 that are not synthetic, or a price of privacy that is missing without a reason cannot exist.
@@ -61,7 +61,7 @@ def key_words(key: Any) -> str:
 
 
 def key_place(key: Any) -> float | None:
-    """Where a key lies on a line: a number, a day, the middle of a range; None for a word."""
+    """The place of a key on a line: a number, a day, the middle of a range; None for a word."""
     if isinstance(key, tuple):
         ends = [key_place(end) for end in key]
         known = [e for e in ends if e is not None]
@@ -171,7 +171,7 @@ def _plain(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfficerPart:
-    """What is known about a release beside its numbers: as the plan, the ledger and the key say it."""
+    """Facts about a release beside its numbers, from the plan, the ledger and the key."""
 
     analyst: str = ""
     approved_by: tuple[str, ...] = ()
@@ -180,7 +180,7 @@ class OfficerPart:
     signed_by: str = ""
     """The fingerprint of the key that signs the files."""
     replaces: tuple[str, ...] = ()
-    """What the ledger says that this charge replaces, in words."""
+    """The charges that this charge replaces by the ledger, in words."""
     written: bool = False
     """Is the page written beside files that may be signed?"""
 
@@ -276,7 +276,7 @@ def _bounded(unit: Unit, said: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _clamped(said: Sequence[Mapping[str, Any]], words: PublicWords) -> list[str]:
-    """Which bounds cut, and what that does to a mean: as declared, never how many rows it concerns."""
+    """The bounds that clamp, and their effect on a mean: as declared, never the number of rows that it concerns."""
     schema: dict[str, Mapping[str, Any]] = {}
     summed: set[str] = set()
     for one in said:
@@ -327,7 +327,7 @@ def _signature(metadata: OfficerPart) -> str:
         return f"Certificates and manifest are signed by the key with the fingerprint {metadata.signed_by}."
     if metadata.written:
         return "Nothing is signed: whoever can write these files can change them. tacit release --sign signs."
-    return "Whether the files are signed is not known to this page."
+    return "This page does not know whether the files are signed."
 
 
 def _end(value: Any) -> str:
@@ -396,7 +396,7 @@ class CellView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rest:
-    """What is told of all cells of a release that is too large for a page, of which it holds the largest alone."""
+    """The line about all cells of a release that is too large for a page, which holds the largest cells only."""
 
     total: int
     flag_counts: dict[str, int]
@@ -440,7 +440,7 @@ class ReleaseView:
     tree: tuple[tuple[str, ...], ...] = ()
     """Of a decision tree, the conditions on the way to each leaf."""
     left_out: tuple[str, ...] = ()
-    """Which rows no number here counts, by what was declared."""
+    """The rows that no number here counts, by the declarations."""
 
     def __post_init__(self) -> None:
         if not self.name or not self.certificate:
@@ -467,7 +467,7 @@ class ReleaseView:
 
     @property
     def flag_counts(self) -> dict[str, int]:
-        """How many cells carry each flag; only those that occur."""
+        """The number of cells with each flag that occurs."""
         if self.rest is not None:
             return {f.id: n for f in self.flags if (n := self.rest.flag_counts.get(f.id, 0))}
         counts = {f.id: sum(c.flag == f.id for c in self.cells) for f in self.flags}
@@ -475,7 +475,7 @@ class ReleaseView:
 
     @property
     def total(self) -> int:
-        """How many cells there are, shown or not."""
+        """The number of cells, shown or not."""
         return len(self.cells) if self.rest is None else self.rest.total
 
     @property
@@ -494,7 +494,7 @@ class ReleaseView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetPart:
-    """What one release costs by itself, in the budget's own terms."""
+    """The cost of one release by itself, in the budget's own terms."""
 
     release: str
     amount: float
@@ -545,13 +545,13 @@ class ReportView:
     synthetic: bool = False
     files: tuple[tuple[str, str], ...] = ()
     condition: str = ""
-    """What an exact answer rests on: it is printed in the largest type of the page."""
+    """The assumptions of an exact answer, printed in the largest type of the page."""
     publisher: str = ""
     period: str = ""
     contact: str = ""
     about_you: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    """What must stand in the open, beside what the release says about people."""
+    """Sentences that must be in the open, beside what the release says about people."""
     withdrawn: str = ""
     """The warning that numbers of the page were withdrawn or replaced, above all of them."""
     officer: tuple[Paragraph, ...] = ()

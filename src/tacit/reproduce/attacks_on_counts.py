@@ -323,7 +323,7 @@ class _World:
         ]
 
     def area(self, epsilon: float, *, seed: int) -> float:
-        """Who is in the table, from released counts of items: the area under the curve of members against strangers.
+        """Membership in the table, from released counts of items: the area under the curve of members against others.
 
         The score of a person is the sum, over the known entries, of what the count is above its expectation, which the
         attacker takes from the law of the items, over its variance.

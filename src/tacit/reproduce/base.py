@@ -1,4 +1,4 @@
-"""What a reproduction is: a picture, a table of numbers, and what differs from the source and why."""
+"""A reproduction: a picture, a table of numbers, and the differences from the source with their reasons."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
-    """What one run computed: the table, and sentences about what it shows."""
+    """The result of one run: the table, and sentences about it."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[float | str, ...], ...]

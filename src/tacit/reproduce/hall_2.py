@@ -79,7 +79,7 @@ class Table:
 
     @property
     def occupied(self) -> int:
-        """How many cells are not empty."""
+        """The number of non-empty cells."""
         return sum(self.counts.values())
 
     @property

@@ -82,7 +82,7 @@ def enough(hypotheses: int, *, epsilon: float | None, alpha: float = ALPHA, beta
 
 
 def sampled(which: Class, n: int, samples: int, seed: int) -> Any:
-    """How often each example occurs in each of some samples of n."""
+    """The frequency of each example in each of some samples of n."""
     at = Draws(seed, f"{which.name} {n}").uniforms(samples, n)
     edges = np.cumsum(which.law)
     places = np.minimum(np.searchsorted(edges, at), len(edges) - 1)

@@ -1,4 +1,4 @@
-"""What privacy costs beside what a sample costs anyway: the error of a published share against the size of a survey."""
+"""The cost of privacy beside the sampling error: the error of a published share against the size of a survey."""
 
 from __future__ import annotations
 
@@ -321,7 +321,7 @@ def sampling(n: float) -> float:
 
 
 def noise(n: float, epsilon: float) -> float:
-    """What Laplace noise on the count adds with 95%: ln(20) / (epsilon n)."""
+    """The error that Laplace noise adds to the count with 95%: ln(20) / (epsilon n)."""
     return math.log(20) / (epsilon * n)
 
 

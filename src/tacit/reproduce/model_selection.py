@@ -1,4 +1,4 @@
-"""Which log-linear model is chosen from a noisy table, beside the one that the table itself gives: mildew and NLTCS."""
+"""The log-linear model chosen from a noisy table, beside the one of the table itself: mildew and NLTCS."""
 
 from __future__ import annotations
 

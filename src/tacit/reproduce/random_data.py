@@ -1,4 +1,4 @@
-"""How often bounds under random differential privacy fail, counted over all samples: the slack of every mechanism."""
+"""The failure rate of bounds under random differential privacy, counted over all samples."""
 
 from __future__ import annotations
 

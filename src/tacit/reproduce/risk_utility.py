@@ -144,7 +144,7 @@ def _boxes(table: Any) -> Booleans:
 
 
 def _covers(text: str, values: range) -> list[bool]:
-    """Which values a published text stands for: "*", "[20, 30)", "[20, 34]", "{0, 2}", or a number."""
+    """The values behind a published text: "*", "[20, 30)", "[20, 34]", "{0, 2}", or a number."""
     if text == "*":
         return [True] * len(values)
     if text.startswith("["):
@@ -162,7 +162,7 @@ def _cell(people: Integers) -> tuple[Integers, Integers, Integers]:
 
 
 def _right(boxes: Booleans, table: Any, people: Integers) -> float:
-    """How often the commonest illness of the rows that fit is the person's; nobody fits: the commonest of all."""
+    """The share of people whose illness is the commonest among the fitting rows; without one, the commonest of all."""
     illness = np.array([int(v[1:]) for v in table.column("illness").to_pylist()])
     one = np.eye(ILLNESSES)[illness]
     age, sex, region = _cell(people)

@@ -58,7 +58,7 @@ class HistogramBayes:
 
     @property
     def ratio(self) -> float:
-        """How many times the smallest possible risk is paid, at most."""
+        """The largest ratio to the smallest possible risk."""
         return self.risk / self.lower_bound if self.lower_bound > 0 else math.inf
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a remap of the truncated geometric costs, and what no mechanism can go below: both certified.
+"""The risk of a remap of the truncated geometric, and a lower bound for every mechanism: both certified.
 
 For any prior on the counts, sum_y min_r sum_x prior(x) G(x, y) L(x, r) is a lower bound of the Bayes risk of
 every epsilon-private mechanism, if L grows outwards (theorem `optimal-count-remap`), and so of the minimax
@@ -171,7 +171,7 @@ class Loss:
             )
 
     def grows_outwards(self) -> bool:
-        """Whether no step of the output away from the truth makes the loss smaller.
+        """Whether every step of the output away from the truth raises the loss.
 
         The condition of theorem `optimal-count-remap`; it also asks that the outputs are the counts.
         """
@@ -318,7 +318,7 @@ class Certificate:
 
     @property
     def gap(self) -> float:
-        """How far the mechanism can be from the best one, at most."""
+        """The largest distance of the mechanism from the best one."""
         return max(0.0, self.risk - self.lower_bound)
 
     @property

@@ -89,7 +89,7 @@ class OptimalCount(Mechanism):
 
     @property
     def heights(self) -> Floats:
-        """What is said on average after each output of the geometric."""
+        """The mean output after each output of the geometric."""
         h = self.remap.floats(self.n)
         for y, weights in self.remap.choices:
             h[y] = float(np.arange(self.n + 1) @ np.array(weights, dtype=float)) / sum(weights)

@@ -308,7 +308,7 @@ class OptimalFinite(Mechanism):
 
     @property
     def states(self) -> int:
-        """How many states there are; they are numbered from 0."""
+        """The number of states. They are numbered from 0."""
         return len(self.rows)
 
     @property

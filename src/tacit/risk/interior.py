@@ -2,14 +2,13 @@
 
     minimise t   subject to   sum_y G(x, y) a(x, y) <= t,   a(x, y) >= |x - h(y)|
 
-over h on [0, n], with h(n-y) = n - h(y) (the problem is symmetric, so this costs nothing). The variables
-a(x, y) and their multipliers are eliminated pair by pair. Short ranges keep every pair and solve one dense
-positive definite system in h, of half the size, for each step. Long ranges keep the pairs near the kink
-x = h(y) only, as elsewhere |x - h(y)| is linear, and solve a sparse system (`structured`). The start is
-the solution on a range of half the length with twice the epsilon, stretched.
-Whatever this returns, privacy does not depend on it, and its distance from the optimum is certified
-afterwards by the prior (the multipliers of the first constraint).
-Source: Mehrotra 1992 for the step rule; the compact form is theorem `optimal-count-remap`.
+over h on [0, n], with h(n-y) = n - h(y) (the problem is symmetric, so this costs nothing). The variables a(x, y) and
+their multipliers are eliminated pair by pair. Short ranges keep every pair and solve one dense positive definite system
+in h, of half the size, for each step. Long ranges keep the pairs near the kink x = h(y) only, as elsewhere |x - h(y)|
+is linear, and solve a sparse system (`structured`). The start is the solution on a range of half the length with twice
+the epsilon, stretched. Privacy does not depend on the result. The prior (the multipliers of the first constraint)
+certifies its distance from the optimum afterwards. Source: Mehrotra 1992 for the step rule; the compact form is theorem
+`optimal-count-remap`.
 """
 
 from __future__ import annotations
@@ -269,7 +268,7 @@ class SolverState:
         return total
 
     def step_lengths(self, move: SolverState) -> tuple[float, float]:
-        """How far one may go in the primal and in the dual variables before one of them is 0."""
+        """The largest step in the primal and in the dual variables before one of them is 0."""
         primal = step_length((self.above, move.above), (self.below, move.below), (self.slack, move.slack))
         return primal, step_length((self.up, move.up), (self.down, move.down), (self.prior, move.prior))
 
@@ -331,7 +330,7 @@ class Newton:
         self.tilt = (self.stiff_up - self.stiff_down) / self.stiff
 
     def error(self) -> float:
-        """What is left of the gap and of the conditions on risks and prior, in the unit of the risk."""
+        """The remaining gap and violation of the conditions on risks and prior, in the unit of the risk."""
         return max(self.now.complementarity(), float(np.abs(self.r_slack).max()), abs(self.r_t) * self.now.t)
 
     def factorise(self) -> _Solver:

@@ -1,4 +1,4 @@
-"""What no private mechanism can go below, for counts, histograms and margins: valid and not vacuous.
+"""Lower bounds for every private mechanism, for counts, histograms and margins: valid and not vacuous.
 
 Every function returns a number that is certainly below the worst expected L1 error of every epsilon-private
 mechanism for its problem. Floats are rounded down by a relative 1e-9 where they come from closed formulas.
@@ -302,7 +302,7 @@ def lower_bounds(
 
 
 class Size(TypedDict, total=False):
-    """What `lower_bounds` takes beside the problem: how large it is, at which epsilon, between which neighbours."""
+    """The arguments of `lower_bounds` beside the problem: its size, the epsilon, the neighbours."""
 
     n: Required[int]
     epsilon: Required[Exact]
@@ -392,7 +392,7 @@ def curator_squared_error(*, epsilon: float, hamming: bool = False) -> float:
 
 
 def response_squared_error(*, rows: int, epsilon: float) -> float:
-    """What a statistical protocol reaches: both publish all bits by randomised response, n (1 - tanh(epsilon/2)^4).
+    """The error of a statistical protocol: both publish all bits by randomised response, n (1 - tanh(epsilon/2)^4).
 
     The answer is the mean of <x, y> given both published vectors.
     """

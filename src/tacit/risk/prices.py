@@ -79,7 +79,7 @@ class Price:
 
     @property
     def ratio(self) -> float:
-        """How many times the smallest possible error is paid, at most; infinity where nothing is known."""
+        """The largest ratio to the smallest possible error; infinity if nothing is known."""
         return self.error / self.lower_bound.value if self.lower_bound.value > 0 else math.inf
 
     def to_dict(self) -> dict[str, Any]:

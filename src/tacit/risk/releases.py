@@ -38,7 +38,7 @@ NEGLIGIBLE = 1e-9
 
 
 class ReleaseOverlap(ABC):
-    """How much the laws of answers to counts that are so far apart must have in common: 1 - TV, from below."""
+    """The overlap of the distributions of answers to counts this far apart: 1 - TV, from below."""
 
     @abstractmethod
     def at(self, distance: int) -> float:
@@ -361,7 +361,7 @@ def _per_cell(
 
 
 def _used(shares: int, n: int | None, promise: float | ReleaseOverlap) -> set[int]:
-    """How many of the shares get units at all: few units are better given to some than spread over all."""
+    """The number of shares that get units at all: a few units are better given to some than spread over all."""
     if n is None:
         return {shares}
     # Of other promises: the epsilon at which as much is in common at a distance.

@@ -42,7 +42,7 @@ LARGEST_EPSILON = 25.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remap:
-    """What is said after output y of the truncated geometric.
+    """The answer after output y of the truncated geometric.
 
     `heights[y]` / 2^32 is rounded at random to one of its two neighbours, with itself as the mean; outputs
     in `choices` are replaced by a draw from integer weights over 0..n instead. None stands for saying y.
@@ -516,7 +516,7 @@ LONGEST_TABLE = 2_000
 
 
 def is_compact(loss: Loss, criterion: str) -> bool:
-    """Whether the compact form is known to reach the optimum, and there is a solver for it."""
+    """Whether the compact form is known to reach the optimum and has a solver."""
     return loss.grows_outwards() and (criterion == "bayes" or loss.is_convex() or loss.table is None)
 
 

@@ -277,7 +277,7 @@ class Directory:
         return link
 
     def link(self, secret: str) -> Row | None:
-        """What a link is for, if it can be used; using it is `welcome`."""
+        """The purpose of a link, if it can be used; `welcome` uses it."""
         found = self._store.one(LINKS, digest=digest_of(secret))
         if found is None or found["used"] or found["expires"] < now():
             return None

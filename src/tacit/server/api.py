@@ -57,17 +57,17 @@ def table(call: WebCall) -> Any:
 
 
 def spent(call: WebCall) -> Any:
-    """What was spent of the budget, by everybody."""
+    """The amount of the budget that everybody spent."""
     return {"spent": call.desk.standing(_table(call))["spent"]}
 
 
 def left(call: WebCall) -> Any:
-    """What is left: of the budget, and of the owner's share where there is one."""
+    """The amount left: of the budget, and of the owner's share if there is one."""
     return {"left": call.desk.standing(_table(call), call.person)["left"]}
 
 
 def _asked(call: WebCall) -> dict[str, Any]:
-    """What a body asks: releases, and a price."""
+    """The request of a body: releases, and a price."""
     if not isinstance(call.body, Mapping):
         raise InvalidParameter(parameter="body", value=type(call.body).__name__, must="be a JSON object")
     known = ("key", "note", "releases", "spend", "title", "rehearsal")
@@ -214,7 +214,7 @@ def releases(call: WebCall) -> Any:
 
 
 def ledger(call: WebCall) -> Any:
-    """What the ledger says, as `tacit ledger show --json` does."""
+    """The ledger's entries, as in `tacit ledger show --json`."""
     return call.desk.overview(_table(call))
 
 

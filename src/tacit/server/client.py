@@ -259,7 +259,7 @@ class RemotePlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteRelease:
-    """What was released: `table` has the keys, value, low and high of every cell."""
+    """The release: `table` has the keys, value, low and high of every cell."""
 
     said: Mapping[str, Any] = field(repr=False)
     replayed: bool
@@ -314,14 +314,14 @@ class RemoteRelease:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What this release may reveal, for whom."""
+        """The privacy loss of this release, and the protected unit."""
         from tacit.guarantees.record import from_record
 
         return from_record(self.said["guarantee"])
 
     @property
     def certificate(self) -> dict[str, Any]:
-        """What was run, what it may reveal, on what that rests."""
+        """Mechanisms, privacy loss and assumptions of a release."""
         return dict(self.said["certificate"])
 
     def __str__(self) -> str:
@@ -347,17 +347,17 @@ class RemoteCurator:
 
     @property
     def declared(self) -> dict[str, Any]:
-        """What the custodian declared: unit, schema, version, budget."""
+        """The custodian's declarations: unit, schema, version, budget."""
         return dict(self._said)
 
     @property
     def spent(self) -> dict[str, float]:
-        """What was spent of the budget, by everybody."""
+        """The amount of the budget that everybody spent."""
         return dict(self._service.get(f"{self._path}/spent")["spent"])
 
     @property
     def remaining(self) -> dict[str, float]:
-        """What is left for the token's owner."""
+        """The amount left for the token's owner."""
         return dict(self._service.get(f"{self._path}/left")["left"])
 
     def releases(self) -> list[dict[str, Any]]:
@@ -386,7 +386,7 @@ class RemoteCurator:
         return RemotePlan(said=self._service.post(f"{self._path}/preview", sent), sent=sent, single=single)
 
     def fit(self, plan: RemotePlan) -> dict[str, Any]:
-        """What is left at this moment, and whether the plan fits."""
+        """The amount left at this moment, and whether the plan fits."""
         return dict(self._service.post(f"{self._path}/preview", plan.sent)["fit"])
 
     def request(self, plan: RemotePlan, *, note: str = "") -> int:

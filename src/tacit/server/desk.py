@@ -1,7 +1,7 @@
 """The server's state, and its tables: where they lie, who sees them, what their ledgers say.
 
 A table is chosen from a list that the server makes of the operator's roots and connections; a name that is not on the
-list is refused, and a link that leads out of its root is not on it. Who may see a table stands in its ledger.
+list is refused, and a link that leads out of its root is not on it. The ledger of a table lists who may see it.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Desk:
         return {"cells": found.cells, "expression": found.expression, "questions": found.questions}
 
     def address_of(self, request: Request) -> str:
-        """Where a request came from; behind a proxy on this machine, what that proxy says."""
+        """The origin of a request; behind a proxy on this machine, as the proxy states it."""
         peer = request.client.host if request.client else ""
         forwarded = request.headers.get("x-forwarded-for", "")
         if self.settings.public_url and forwarded and (peer in LOOPBACK or not peer):
@@ -205,7 +205,7 @@ class Desk:
         return [t for t in self.store.all(TABLES, order=TABLES.c.title) if self.access(t, person)]
 
     def access(self, table: Row, person: Member) -> frozenset[str]:
-        """What a person is to a table: by the server's roles and by those of the table's ledger, both."""
+        """A person's roles for a table: by the server and by the table's ledger, both."""
         found = {role for role in ("auditor", "custodian") if person.is_(role)}
         with suppress(LedgerError):
             known = self.ledger(table).people().get(person.name)
@@ -242,7 +242,7 @@ class Desk:
         }  # fmt: skip
 
     def overview(self, table: Row) -> dict[str, Any]:
-        """What the ledger says, as plain data."""
+        """The ledger as plain data."""
         return overview(self.ledger(table))
 
     def bound(self, table: Row, amount: str, delta: str = "") -> Any:
@@ -366,7 +366,7 @@ class Desk:
         return out
 
     def answer(self, job: Row) -> dict[str, Any]:
-        """What a release says, for pages and programs."""
+        """A release for pages and programs."""
         out = self.files(job)
         return dict(json.loads(out.with_name(f"{out.name}.json").read_text(encoding="utf-8")))
 
@@ -375,7 +375,7 @@ class Desk:
         shutil.rmtree(self.settings.releases / str(job["id"]), ignore_errors=True)
 
     def corrections(self, job: Row) -> list[str]:
-        """What was said about a release later."""
+        """Later notes about a release."""
         table = self.store.one(TABLES, name=job["table"])
         if table is None or not job["charge"] or job["rehearsal"]:
             return []

@@ -149,7 +149,7 @@ def _job(call: WebCall) -> Row:
 
 
 def job_page(call: WebCall) -> Response:
-    """How far a job is; when it is done, the release."""
+    """The progress of a job; when it is done, the release."""
     job = _job(call)
     state = call.desk.state(job)
     if state == "done":

@@ -1,7 +1,7 @@
 """Processes that compute prices and checks apart from requests, each of which can be stopped when it takes too long.
 
 A message is one line of JSON; no pickle crosses. A process that runs over its time is killed and started anew, so that
-no question keeps the server busy. What engines print goes nowhere: it may quote a row.
+no question keeps the server busy. Output of engines is dropped: it may quote a row.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class Pool:
         self._lock, self._children, self._closed = threading.Lock(), set[_Child](), False
 
     def call(self, name: str, *given: Any, seconds: float) -> Any:
-        """What the function gives; its error, as a `RemoteProblem`."""
+        """The result of the function; its error, as a `RemoteProblem`."""
         try:
             child = self._free.get(timeout=self._wait)
         except queue.Empty:

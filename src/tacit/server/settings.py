@@ -1,4 +1,4 @@
-"""What the operator of a server decides: its folder, its address, where tables lie, and its limits.
+"""The operator's settings of a server: its folder, its address, the places of tables, and its limits.
 
 All of it stands in `server.toml` in the server's folder, and in options of `tacit serve`. Nothing of it can be changed
 from a browser or through the API: in particular no path, pattern or address of a database.
@@ -125,12 +125,12 @@ class Settings:
 
     @property
     def releases(self) -> Path:
-        """Where the files of releases are kept. They can be made again from the ledgers."""
+        """The folder of the files of releases. They can be made again from the ledgers."""
         return self.folder / "releases"
 
     @property
     def rehearsals(self) -> Path:
-        """Where made-up tables for rehearsals lie."""
+        """The folder of made-up tables for rehearsals."""
         return self.folder / "rehearsals"
 
 

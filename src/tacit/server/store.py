@@ -1,4 +1,4 @@
-"""What a server keeps beside the ledgers: accounts, sessions, tokens, tables, jobs, what is published, an audit log.
+"""The server's records beside the ledgers: accounts, sessions, tokens, tables, jobs, publications, an audit log.
 
 One SQLite file in the server's folder, or a schema of a PostgreSQL database that several servers share. None of it is
 about rows, and none of it decides about budgets: charges and roles stand in the ledgers.
@@ -120,7 +120,7 @@ def new_secret(size: int = 32) -> str:
 
 
 def digest_of(secret: str) -> str:
-    """What is kept of a random secret: it has enough entropy that a plain hash suffices."""
+    """The stored form of a random secret: it has enough entropy that a plain hash suffices."""
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
 
 

@@ -336,7 +336,7 @@ def _answer(call: WebCall, body: bytes) -> Response:
 
 
 def _refused(call: WebCall, cookies: Mapping[str, str]) -> Response | None:
-    """Who may not call this route: nobody learns more than that."""
+    """The refusal for callers without the right to this route: it says no more than that."""
     route, session, desk = call.route, call.session, call.desk
     if "public" in route.roles:
         return None

@@ -1,7 +1,7 @@
-"""What the server asks of the curator, as functions of plain values: they run in processes apart from requests.
+"""The server's requests to the curator, as functions of plain values: they run in processes apart from requests.
 
 A table on a server is a declaration (the words of a plan without its releases), a folder that its paths are relative
-to, and the place of its ledger. What is asked are the words of `[[release]]` tables and a price. Together they are
+to, and the place of its ledger. A request consists of the keys of `[[release]]` tables and a price. Together they are
 the text of a plan, which is read like any plan file; who asks is written into it by the server.
 """
 
@@ -70,7 +70,7 @@ def _toml(value: Any) -> str:
 
 
 def checked(asked: Any, limits: Values) -> dict[str, Any]:
-    """What is asked, within the limits of the server; the words themselves are checked by the plan's reader."""
+    """The queries, within the limits of the server. The plan's reader checks the words themselves."""
     if not isinstance(asked, Mapping) or not isinstance(asked.get("releases"), list) or not asked["releases"]:
         raise InvalidParameter(
             parameter="releases", value=None, must="be a list of questions, one at least",
@@ -273,7 +273,7 @@ def written(out: Path, file: PlanFile, plan: Plan, releases: Releases, curator: 
 
 
 def summary(out: Path) -> dict[str, Any]:
-    """What a job keeps of a release: its charge, and whether it was answered from the record."""
+    """A job's record of a release: its charge, and whether it was answered from the record."""
     told = json.loads(out.with_name(f"{out.name}.json").read_text(encoding="utf-8"))
     return {"charge": told["charge"], "replayed": told["replayed"]}
 
@@ -435,4 +435,4 @@ CALLS: dict[str, Callable[..., Any]] = {
     "request": request,
     "verify": verify,
 }
-"""What the pool of processes may be asked."""
+"""The functions that the pool of processes may run."""

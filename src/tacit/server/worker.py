@@ -183,7 +183,7 @@ def _sentence(problem: TacitError) -> str:
 
 
 def ledger_of(table: Row, database: str) -> str:
-    """Where the ledger of a table lies."""
+    """The place of a table's ledger."""
     place = str(table["ledger"])
     if place.startswith("schema:"):
         return in_schema(database, place.removeprefix("schema:"))

@@ -31,7 +31,7 @@ class Axis:
 
     @property
     def size(self) -> int | None:
-        """How many keys there are; None where they are not known in advance."""
+        """The number of keys; None if they are not known in advance."""
         raise NotImplementedError
 
     @property
@@ -103,7 +103,7 @@ class Cut(Axis):
 
     @property
     def levels(self) -> int:
-        """How many values the column can take."""
+        """The number of values that the column can take."""
         return self.values.width + 1
 
     @property
@@ -172,7 +172,7 @@ class Magnitudes(Axis):
 
     @property
     def half(self) -> int:
-        """How many keys there are on each side of the middle."""
+        """The number of keys on each side of the middle."""
         return self.highest_power - self.lowest_power
 
     @property
@@ -255,7 +255,7 @@ def axes_of(by: Sequence[str | Binned], schema: Schema) -> tuple[Axis, ...]:
 
 
 def cell_count(axes: Sequence[Axis]) -> int | None:
-    """How many cells the axes span; None where keys are not known in advance."""
+    """The number of cells that the axes span; None if keys are not known in advance."""
     sizes = [a.size for a in axes]
     if any(s is None for s in sizes):
         return None
@@ -303,7 +303,7 @@ class CountPeople(Aggregate):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountAbove(Aggregate):
-    """How many rows have a stored value above the column's upper bound, which is clamped to it."""
+    """The number of rows with a stored value above the column's upper bound, which is clamped to it."""
 
     additive: ClassVar[bool] = True
 

@@ -194,7 +194,7 @@ def _first_rows_in_duckdb(table: Table, key: bytes, at_most: int) -> Any:
 
 
 def _key_bytes(table: Table, rows: Any, coded: frozenset[str]) -> int:
-    """How much wider the sort becomes if values settle ties at once: a few bytes for flags and short lists."""
+    """The extra width of the sort if values decide ties at once: a few bytes for flags and short lists."""
     width = 0
     for name in table.schema:
         dtype = rows[name].type()

@@ -1,4 +1,4 @@
-"""What is declared about a table: the columns that may be asked about, their bounds, what a missing value is.
+"""Declarations about a table: the columns that may be asked about, their bounds, the meaning of a missing value.
 
 Nothing is inferred. A declaration turns every stored value, whatever it is, into one value of a public set or
 into "missing", row by row and without an error: out-of-range values are clamped or count as missing, text
@@ -182,7 +182,7 @@ class Measured(Column):
 
     @property
     def fill(self) -> int | None:
-        """What a missing value counts as, in steps; None leaves it out."""
+        """The number that a missing value counts as, in steps; None leaves it out."""
         return None
 
     @property

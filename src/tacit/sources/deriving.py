@@ -52,15 +52,15 @@ KEYWORDS = frozenset({"and", "or", "not", "in", "is", "missing", "between", "tru
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Function:
-    """What a function takes and gives: types of its arguments, of those that may follow, and of the result."""
+    """The signature of a function: types of its arguments, of those that may follow, and of the result."""
 
     takes: tuple[str, ...]
     more: tuple[str, ...] = ()
     gives: str
     least: int = 0
-    """How many arguments there must be at least, where more may follow."""
+    """The smallest number of arguments, if more may follow."""
     constants: tuple[int, ...] = ()
-    """Which arguments must be written as constants; -1 for all but the first."""
+    """The arguments that must be written as constants; -1 for all but the first."""
 
 
 FUNCTIONS: dict[str, Function] = {
@@ -440,7 +440,7 @@ WHOLE_DIGITS = 20
 
 
 def type_of_column(column: Column) -> Type:
-    """What a declared column is in an expression."""
+    """The value of a declared column in an expression."""
     if isinstance(column, Category):
         return "text" if column.of_words else "number"
     return "flag" if isinstance(column, Flag) else "day" if isinstance(column, Date) else "number"
@@ -552,7 +552,7 @@ def is_day(text: str) -> bool:
 
 
 def longest(node: Node, schema: Mapping[str, Column]) -> float:
-    """How many characters a text can have, from declarations alone; infinite where nothing bounds it.
+    """The largest length of a text, from declarations alone; infinite if nothing bounds it.
 
     Only what is longer than both its parts needs a limit: a text that a function cuts, or leaves as long as it was, is
     in memory already.

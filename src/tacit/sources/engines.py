@@ -1,4 +1,4 @@
-"""What engines say differently, in one place: each engine is a class, and nothing else asks for an engine's name.
+"""Differences between engines, in one place: each engine is a class, and nothing else asks for an engine's name.
 
 `Engine` holds the portable forms, for any engine that Ibis speaks to. `DuckDB` and `Spark` replace what the engine
 does better by itself, or what Ibis cannot say to it. All of them give the same integers for the same rows.
@@ -156,7 +156,7 @@ class Engine:
         return (x + 0.5).floor().cast(dtype)
 
     def prepare(self, relation: Any) -> None:
-        """What the engine must know before it is asked; nothing is read."""
+        """Settings that the engine needs before a query. Nothing is read."""
 
     def total(self, x: Any, *, where: Any, bits: int) -> Any:
         """The exact sum of integers from 0 to below 2^bits."""
@@ -207,7 +207,7 @@ MACROS = {
     "__tacit_day": "TRY(CAST(TRY(CAST(x AS TIMESTAMP)) AS DATE))",
     "__tacit_utc": "TRY(CAST(make_timestamp(epoch_us(x)) AS DATE))",
 }
-"""What Ibis cannot say to DuckDB: collations, and TRY, which is total where TRY_CAST is not."""
+"""Features of DuckDB that Ibis lacks: collations, and TRY, which is total where TRY_CAST is not."""
 
 
 class DuckDB(Engine):

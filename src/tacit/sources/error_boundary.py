@@ -6,8 +6,8 @@ log line. Two functions keep all of that inside.
 - `metadata` is for what is known without rows: types, columns, footers, headers. It runs before the charge, and says
   what is wrong with the table in words of its own.
 - `rows`, and `batches` for a result that comes in parts, are for all that reads rows, which happens after the charge.
-  Whatever goes wrong there, they say one fixed sentence (`ReadFailed`), without a cause and without a context. What
-  a single row could trigger must not even come so far: it becomes a missing value in the engine.
+  Any failure there gives one fixed sentence (`ReadFailed`), without a cause and without a context. A fault that a
+  single row could cause must not get that far: its value becomes missing in the engine.
 
 A request to stop (KeyboardInterrupt, SystemExit) passes both, without what was going on when it came.
 """
@@ -43,7 +43,7 @@ EVERY = 0.25
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """How far some work is: `done` of `of`, which is None where nobody knows how much there is."""
+    """The progress of some work: `done` of `of`, which is None if the total is unknown."""
 
     what: str
     done: int
@@ -169,7 +169,7 @@ LOGGERS = (
 
 
 def metadata(action: Callable[[], T], *, source: str, problem: str, hint: str = "") -> T:
-    """What the action gives; `BadData` in our words if it fails. For types and names: it must read no row."""
+    """The result of the action; `BadData` in our words if it fails. For types and names: it must read no row."""
     stop: BaseException | None = None
     with _quiet:
         try:
@@ -185,7 +185,7 @@ def metadata(action: Callable[[], T], *, source: str, problem: str, hint: str = 
 
 
 def rows(action: Callable[[], T], *, source: str) -> T:
-    """What the action gives; the one fixed sentence if anything at all goes wrong in it."""
+    """The result of the action, or the one fixed sentence if anything at all goes wrong in it."""
     stop: BaseException | None = None
     with _quiet:
         try:

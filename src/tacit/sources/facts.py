@@ -14,8 +14,8 @@ How it stays true when the data change:
 - After every read it is compared once more. If the data were changed meanwhile the numbers are thrown away, and read
   again from the beginning.
 
-So one release is of one state, whose facts hold. What is copied into an engine of our own (text, workbooks, statistics
-files, databases, frames) is compared until the copy is whole, and is nobody else's from then on.
+So one release is of one state, whose facts hold. A copy in an engine of our own (text, workbooks, statistics files,
+databases, frames) is compared until it is whole. After that nobody else can change it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tacit.exact.data_classes import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileState:
-    """What the disk says of a file. Writing, renaming, linking and resetting its times all change one of these."""
+    """The disk's record of a file. Writing, renaming, linking and resetting its times all change one of these."""
 
     path: Path
     device: int
@@ -72,7 +72,7 @@ def states_of(paths: Iterable[Path], *, source: str, hint: str = "") -> tuple[Fi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What is known of data in one state.
+    """Facts about data in one state.
 
     state: of files, the state of each, all of them different files; of a frame its types; of a table that lives in an
     engine, the types of the tables and views behind it.
@@ -109,4 +109,4 @@ class Facts:
 
 
 Now = Callable[[], tuple[Any, ...]]
-"""What the state is at this moment."""
+"""The state at this moment."""

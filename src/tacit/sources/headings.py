@@ -1,4 +1,5 @@
-"""What a file says of its columns before a row is read: names from a header, types from metadata. Never from values.
+"""A file's own description of its columns before a row is read: names from a header, types from metadata. Never from
+values.
 
 Text has no types: its columns are text until they are declared. Statistics of a Parquet file's footer (its smallest
 and largest values) are values of people, and are not looked at.
@@ -18,7 +19,7 @@ from tacit.sources.opening.statfiles import Stored, columns_of
 from tacit.sources.opening.textfiles import names_in
 
 VALUE = re.compile(r"\s*[+-]?[0-9][0-9.,/:\- ]*\s*|\s*")
-"""What a value looks like and a name does not: a number, a date, nothing."""
+"""The forms of a value that no name has: a number, a date, nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,7 +45,7 @@ def marked(table: pyarrow.Table) -> pyarrow.Table:
 
 
 def is_twin(data: Any) -> bool:
-    """Were these rows made up by `tacit twin`? What cannot be looked at is no twin; opening it will say why."""
+    """Were these rows made up by `tacit twin`? A file that cannot be looked at is no twin. Opening it will say why."""
     if hasattr(type(data), "private"):
         # The type is asked, here as elsewhere: a frame has an attribute for each column, whose values are people's.
         # Of joined tables all that tell of people must be made up.
@@ -118,7 +118,7 @@ def bears_the_mark(metadata: Mapping[bytes, bytes] | None) -> bool:
 def is_made_up(data: Any) -> bool:
     """Is it a twin, or does it, or each Parquet file at this path, bear the mark? No row is read.
 
-    Of data as they are now. What was read may have been other rows: `Facts.made_up` is of those.
+    Of data as they are now. The read may have seen other rows: `Facts.made_up` is about those.
     """
     import pyarrow
     import pyarrow.parquet

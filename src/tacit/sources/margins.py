@@ -38,7 +38,7 @@ class MarginsWanted(RowsWanted):
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many cells each axis has, with the one for rows without a key."""
+        """The number of cells of each axis, with the one for rows without a key."""
         return tuple((a.size or 0) + (0 if a.always else 1) for a in self.axes)
 
     @property

@@ -1,6 +1,6 @@
 """A table as it is, for its custodian's eyes: every column, nothing declared, nothing protected.
 
-What is computed here is exact and has no guarantee. It serves rooms that measure or treat a table before anything is
+Numbers computed here are exact and have no guarantee. It serves rooms that measure or treat a table before anything is
 published (`tacit.anonymity`), never a release under differential privacy. Rows stay in the engine; what is asked comes
 back as Arrow, through the door.
 """
@@ -75,7 +75,7 @@ class Microdata:
         return value.cast("float64")
 
     def ask(self, query: Any) -> Any:
-        """What an Ibis query over `relation` gives, as an Arrow table."""
+        """The result of an Ibis query over `relation`, as an Arrow table."""
 
         def run() -> Any:
             import pyarrow as pa
@@ -147,7 +147,7 @@ class Microdata:
         return found
 
     def read(self, action: Callable[[], T]) -> T:
-        """What an action that asks the engine gives, through the door; once more where a reader stumbled."""
+        """The result of an action that asks the engine, inside the error boundary; tried again if a reader failed."""
         with self._lock:
             if not self._loaded and self._opened.load is not None:
                 error_boundary.rows(self._opened.load, source=self.source)

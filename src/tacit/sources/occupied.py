@@ -34,7 +34,7 @@ Lists = dict[Listed, Any]
 def positions(
     axis: Axis, column: Any, *, coded: bool, lists: Lists
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """Where on the axis each key lies, and whether it lies on it.
+    """The place of each key on the axis, and whether it has one.
 
     Arrow makes a table of the whole list for every call: a long list is asked for many keys at once.
     """
@@ -99,7 +99,7 @@ TABLED = 1 << 16
 
 
 def domain_of(axes: Sequence[Axis]) -> int:
-    """How many cells the axes span: at most 2^200, all of them declared."""
+    """The number of cells that the axes span: at most 2^200, all of them declared."""
     for axis in axes:
         if isinstance(axis, OpenAxis):
             raise MissingBounds(
@@ -249,14 +249,14 @@ def _digits(keys: AnyArray, axes: Sequence[Axis]) -> Iterator[AnyArray]:
 
 
 def labels_of(keys: AnyArray, axes: Sequence[Axis]) -> dict[str, AnyArray]:
-    """What the keys stand for, column by column, in the words of the declaration."""
+    """The meaning of the keys, column by column, in the words of the declaration."""
     return {
         axis.column: labels_at(axis, codes) for axis, codes in zip(axes, codes_of(keys, axes), strict=True)
     }
 
 
 def labels_at(axis: Axis, codes: AnyArray) -> AnyArray:
-    """What places on an axis stand for; of a wide one only these are made, since all of them would fill the memory."""
+    """The meaning of places on an axis. Only these are made, since all keys of a wide axis would fill the memory."""
     out = np.empty(codes.size, dtype=object)
     if isinstance(axis, Cut) and axis.count == axis.levels and axis.levels > TABLED:
         out[:] = [axis.values.label(axis.values.lowest + int(k)) for k in codes]

@@ -42,7 +42,7 @@ MANY = 2_000
 EXACTLY = 2_000_000
 """Up to so many rows people are counted exactly in all cells."""
 ORDINARY = 5
-"""How many of the smallest cells are named."""
+"""The number of the smallest cells that are named."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -370,7 +370,7 @@ def as_text(data: Any, columns: Sequence[str], *, unit: Any, **options: Any) -> 
 
 
 def texts_of(table: Table, columns: Sequence[str]) -> dict[str, TextSeen]:
-    """What the texts of these columns look like."""
+    """The forms of the texts of these columns."""
     found = texts_seen(table, columns, PATTERNS)
     return {
         name: TextSeen(texts=counts["texts"], looks={k: counts[k] for k in PATTERNS})
@@ -379,7 +379,7 @@ def texts_of(table: Table, columns: Sequence[str]) -> dict[str, TextSeen]:
 
 
 def proposed(column: Column, seen: TextSeen, read: int) -> list[Proposal]:
-    """What would read more of a column than its declaration does."""
+    """Changes of a declaration that would read more of its column."""
     out = []
     for word in WORDS:
         if seen.looks[word]:
@@ -402,7 +402,7 @@ def proposed(column: Column, seen: TextSeen, read: int) -> list[Proposal]:
 
 
 def encoding_proposed(asked: str | os.PathLike[str]) -> list[Proposal]:
-    """What the bytes of a text file say against the declared encoding, and the lines against the separator."""
+    """Contradictions of the bytes of a text file with the declared encoding, and of its lines with the separator."""
     files = asked if isinstance(asked, Files) else Files(path=os.fspath(asked))
     return error_boundary.rows(lambda: _bytes(files), source=files.path)
 
@@ -428,7 +428,7 @@ def _bytes(files: Files) -> list[Proposal]:
 
 
 def _undecodable(path: Path, encoding: str) -> tuple[int, int]:
-    """How many lines are no text in this encoding, and how many there are."""
+    """The number of lines that are no text in this encoding, and the number of lines."""
     bad = lines = 0
     held = b""
     with _opened(path) as file:

@@ -1,12 +1,12 @@
 """Aggregates of many questions in as few passes over the rows as possible, as exact integers.
 
-Questions over the same rows share one query: aggregates that occur twice are computed once, and groupings whose
-common refinement is small are computed as that refinement and added up (integers, so exactly). Only aggregates that
-are additive are ever added up: a count of people is read in a grouping of its own cells. What is read together is
-what would be read alone, and nothing about how questions are put together depends on the rows.
+Questions over the same rows share one query: aggregates that occur twice are computed once, and groupings whose common
+refinement is small are computed as that refinement and added up (integers, so exactly). Only aggregates that are
+additive are ever added up: a count of people is read in a grouping of its own cells. Reading together gives the same
+numbers as reading alone, and the rows never decide which questions are put together.
 
-What comes back is one row for each cell; keys that were not declared are dropped batch by batch, before they take
-memory. Types come from the declaration: a key is text or a 64-bit integer, whatever is stored.
+The result has one row for each cell; keys that were not declared are dropped batch by batch, before they take memory.
+Types come from the declaration: a key is text or a 64-bit integer, whatever is stored.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def _cells(table: Table, requests: Sequence[Aggregation], key: bytes | None) -> 
 
 
 def _passes(table: Table, requests: Sequence[Aggregation], key: bytes | None) -> list[tuple[Any, list[int]]]:
-    """Which requests are answered by one query. Decided by the requests alone, never by data."""
+    """The requests that one query answers. Decided by the requests alone, never by data."""
     passes: list[tuple[Any, list[int]]] = []
     relations = [bounded_relation(table, r.limited, key=key) for r in requests]
     # Finer groupings first, so that those which they contain find them.
@@ -174,7 +174,7 @@ def _agree(requests: Sequence[Aggregation]) -> bool:
 
 
 PREPARED = 64
-"""How many compiled queries a table keeps: the same question again pays for no compilation."""
+"""The number of compiled queries that a table keeps: the same question again needs no compilation."""
 
 
 def _one_pass(table: Table, relation: Any, requests: list[Aggregation]) -> list[Cells]:

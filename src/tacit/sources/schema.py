@@ -1,4 +1,4 @@
-"""What is declared about a table: the constructors of columns, and the schema that holds them by name.
+"""Declarations about a table: the constructors of columns, and the schema that holds them by name.
 
 Nothing is inferred. See `columns` for what a declaration turns a stored value into.
 """

@@ -117,7 +117,7 @@ WAYS = {
 ENGINES_WITH_WINDOWS = ("duckdb", "pyspark")
 T = TypeVar("T")
 TRIES = 3
-"""How often rows are read that somebody changes while they are read, before the reader gives up."""
+"""The number of tries to read rows that somebody changes meanwhile."""
 
 
 def _rows_replaced(unit: Unit) -> bool:
@@ -205,26 +205,27 @@ class Table:
             self._stack.callback(opened.close)
 
     def _windows(self) -> None:
-        """Whether people can be bounded is known from the engine, before anything is paid: it must say windows."""
+        """The engine shows before any payment whether people can be bounded: it must have windows."""
         import ibis
 
         rank = ibis.row_number().over(group_by=self.person, order_by=self.person)
         self.relation.get_backend().compile(self.relation.mutate(__tacit_rank=rank))
 
     def stamp(self) -> tuple[Any, ...]:
-        """What tells one state of the data from another: that of which the facts hold."""
+        """The identity of a state of the data, about which the facts hold."""
         return self.facts.state
 
     def read(self, action: Callable[[], T]) -> T:
-        """What an action that asks the engine gives: through the door, one thread at a time, of one state of the data.
+        """The result of an action that asks the engine: inside the error boundary, one thread at a time, of one state
+        of the data.
 
-        Where the engine's own reader of a file stumbled over a row, the rows are brought in once more, in a slower way
+        If the engine's own reader of a file failed at a row, the rows are brought in once more, in a slower way
         in which such a value is missing, and the action is run again.
         """
         return self.together(lambda: self._answered(action))
 
     def together(self, action: Callable[[], T]) -> T:
-        """What an action gives that reads several times: all of it of one state, whose facts hold.
+        """The result of an action that reads several times: all of it of one state, whose facts hold.
 
         If the data were changed meanwhile, what it gave is thrown away, and the action is run again.
         """
@@ -361,7 +362,7 @@ class Table:
         return self._digests[key]
 
     def progress(self) -> float:
-        """How much of its query the engine has done, in percent; below 0 where it does not say."""
+        """The share of its query that the engine has done, in percent; below 0 if it does not say."""
         known = getattr(getattr(self.relation.get_backend(), "con", None), "query_progress", None)
         return float(known()) if known is not None else -1.0
 

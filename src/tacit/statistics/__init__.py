@@ -1,4 +1,4 @@
-"""What can be asked, and how far one unit can move it."""
+"""Statistics, and their sensitivities to one unit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked (a statistic), and what that means for a declared table and unit (a question).
+"""A statistic (the query), and its question: the query for a declared table and unit.
 
 A statistic is a frozen object that knows no data. `statistic.on(schema, unit)` checks it against the schema and
 gives the question: which integers the engine adds up, which vectors of integers get noise, how far one unit can
@@ -89,7 +89,7 @@ def base_unit(unit: Unit) -> tuple[Unit, int]:
 
 
 def row_limit(unit: Unit) -> int:
-    """How many rows of one unit are used."""
+    """The number of rows of one unit that are used."""
     base, _ = base_unit(unit)
     return base.at_most if isinstance(base, People) else 1
 
@@ -256,7 +256,7 @@ def never_absent(unit: Unit, axes: Sequence[Axis], filtered: bool) -> bool:
 def spanning_sums(
     axes: Sequence[Axis], tables: Mapping[str, Sequence[Axis]], order: int
 ) -> dict[str, npt.NDArray[np.int64]]:
-    """Where cells that differ from the first one in at most `order` columns are counted in tables of so many columns.
+    """The place of cells that differ from the first one in at most `order` columns, in tables of that many columns.
 
     Tables of all cells are linear combinations of theirs: the indicator of a cell is a product over its columns, and
     what a table of `order` columns sees of it is a sum of products in which the other columns are at their first key.
@@ -276,7 +276,7 @@ def spanning_sums(
 
 
 def axis_sums(axes: Sequence[Axis], of: Sequence[Axis]) -> npt.NDArray[np.int64]:
-    """Where each cell of the table of all axes is counted in the table of some of them; both in C order."""
+    """The cell of the table of some axes in which each cell of the table of all axes is counted; both in C order."""
     shape = tuple(a.size or 0 for a in axes)
     keys = np.indices(shape).reshape(len(shape), -1)
     place = {a.column: k for a, k in zip(axes, keys, strict=True)}
@@ -345,7 +345,7 @@ class Part:
 
     @property
     def cells(self) -> int | None:
-        """How many numbers it has; None where the keys are unknown."""
+        """The number of its numbers; None if the keys are unknown."""
         return cell_count(self.axes)
 
 
@@ -369,12 +369,12 @@ class Question:
 
     @property
     def cells(self) -> int | None:
-        """How many cells; None where the keys are unknown."""
+        """The number of cells; None if the keys are unknown."""
         return cell_count(self.axes)
 
     @property
     def numbers(self) -> int | None:
-        """How many numbers the answer has: what a reader counts as its cells; None where the keys are unknown."""
+        """The number of cells of the answer, as a reader counts them; None if the keys are unknown."""
         match self.statistic.layout:
             case "ends":
                 return 2
@@ -388,7 +388,7 @@ class Question:
 
     @property
     def coordinates(self) -> int | None:
-        """How many numbers get noise: the cells of all parts that are not exact; None where keys are unknown.
+        """The number of noisy numbers: the cells of all parts that are not exact; None if keys are unknown.
 
         A promise for all of them at once counts these, not the product of the axes: margins and hierarchies have
         several tables.
@@ -468,13 +468,13 @@ class Statistic(ABC):
             "tree",
         ]
     ] = "noise"
-    """What kind of mechanism fits it."""
+    """The kind of mechanism that fits it."""
     layout: ClassVar[Literal["cells", "ends", "levels", "listed", "shares", "tables"]] = "cells"
-    """How its values lie: one a cell of its axes, or otherwise; `listed` has keys and answers of its own."""
+    """The layout of its values: one a cell of its axes, or otherwise; `listed` has keys and answers of its own."""
     covers: ClassVar[str] = ""
-    """What its intervals hold, where that is not the statistic of the table."""
+    """The quantity in its intervals, if that is not the statistic of the table."""
     declares: ClassVar[tuple[str, ...]] = ()
-    """What is thereby declared of the data, on which its intervals rest."""
+    """The declarations behind its intervals."""
 
     by: tuple[str | Binned, ...] = ()
     where: Expression | None = None
@@ -547,7 +547,7 @@ class Statistic(ABC):
         return self.on(schema, unit).requests
 
     def sensitivity(self, unit: Unit, schema: Schema) -> GlobalSensitivity:
-        """How far one unit can move the released integers, all parts together, in grid steps."""
+        """The sensitivity of the released integers, all parts together, in grid steps."""
         return self.on(schema, unit).sensitivity
 
     def describe(self) -> dict[str, Any]:
@@ -567,7 +567,7 @@ class Statistic(ABC):
         return out
 
     def _frame(self, schema: Schema, unit: Unit, columns: tuple[str, ...]) -> Frame:
-        """What all statistics share: axes, filter, and whether a row may count nowhere."""
+        """The common base of statistics: axes, filter, and whether a row may count nowhere."""
         if self.where is not None:
             self.where.check(schema)
         base, _ = base_unit(unit)
@@ -623,7 +623,7 @@ def people_only(unit: Unit) -> None:
 
 
 def sum_within(noise: PartNoise | None, count: int, level: float) -> float:
-    """What the noise of a sum of so many cells stays within: by its own law for one, by four moments for several."""
+    """The bound on the noise of a sum of cells: by its own distribution for one, by four moments for several."""
     if noise is None or not isinstance(noise, CellNoise):
         return 0.0
     if count == 1:

@@ -1,7 +1,7 @@
 """Means of values that were not clamped: what clamping at the upper bound can have taken away, told and paid for.
 
-A fifth of the price buys the number of rows above the declared bound b. How large these values are no private number
-can tell (theorem `clipping-told`), so that one fact about them must be declared: a largest value, a mean square, or a
+A fifth of the price buys the number of rows above the declared bound b. No private number can tell the size of these
+values (theorem `clipping-told`), so the caller declares one fact about them: a largest value, a mean square, or a
 Pareto tail. The upper end of the interval is raised by what that fact allows.
 """
 

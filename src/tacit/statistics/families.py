@@ -125,7 +125,7 @@ def _effect(part: Columns, tables: Sequence[NoisyTable], sizes: Mapping[str, int
 
 
 def _interaction(values: Floats) -> Floats:
-    """What is left of a margin when all its own margins are taken out."""
+    """The residual of a margin after all its own margins are taken out."""
     for axis in range(values.ndim):
         values = values - values.mean(axis=axis, keepdims=True)
     return values

@@ -93,7 +93,7 @@ class Average(Form):
 class Share(Form):
     """low + width * above / (above + below): means and proportions. Always within the declared bounds.
 
-    Where above + below is not positive (noise hides the few rows there are) it is the middle of the range.
+    If above + below is not positive (the noise hides the few rows), it is the middle of the range.
     """
 
     low: float

@@ -294,7 +294,7 @@ def _exact(tree: Tree, exact: Mapping[Any, int]) -> dict[Hashable, int]:
 
 
 def _floors(tree: Tree, exact: Mapping[Hashable, int]) -> tuple[Integers, npt.NDArray[np.bool_]]:
-    """What each node counts at least, and whether that is all it can count; exact counts must agree."""
+    """The least count of each node, and whether it is also the largest; exact counts must agree."""
     size = len(tree.order)
     least = np.zeros(size, dtype=np.int64)
     loose = tree.leaf.astype(np.int64)

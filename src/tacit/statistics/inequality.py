@@ -1,9 +1,9 @@
 """Inequality: the Gini coefficient, points of the Lorenz curve and shares of the top, from noisy geometric bins.
 
 A row in bin k at the place u of [0, 1] between its ends adds u to `above` and 1 - u to `below` there: one histogram of
-twice as many cells, at the sensitivity of one row, that tells the number of rows and their mean in every bin. What is
-left unknown is how rows lie within a bin around that mean, and this is enclosed: between all of them at the mean, and
-all of them at the two ends. Theorem `inequality-bins`.
+twice as many cells, at the sensitivity of one row, that tells the number of rows and their mean in every bin. The
+position of rows within a bin around that mean remains unknown. It is enclosed: between all of them at the mean, and all
+of them at the two ends. Theorem `inequality-bins`.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class Inequality(Statistic):
 
     # --- what is made of the bins -----------------------------------------------------------------------------
     def measures(self) -> list[tuple[str, float | None]]:
-        """What one group's values are, in order, with the share that they are about."""
+        """The order of one group's values, with the share that they are about."""
         return [
             ("gini", None),
             *(("lorenz", s) for s in self.lorenz),

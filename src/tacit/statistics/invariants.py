@@ -1,10 +1,10 @@
 """Totals that are public already: declared, exact, and never read from the data.
 
 A statistics office often has published some totals before (the population of a region). They are declared here as
-constants. What they determine is not asked of the data and gets no noise; the rest gets the same noise as ever,
-and is made to agree with them afterwards. What that does to the guarantee is on docs/theory/public-totals.md, and in
-a sentence among the guarantee's declarations. Whether a declared total is *true* is not looked at: that would be a
-question about the data. Totals that contradict each other are an error, before anything is spent.
+constants. Cells that they determine are not read and get no noise. The rest gets the usual noise, and is made to agree
+with them afterwards. docs/theory/public-totals.md has the effect on the guarantee, and a sentence among the guarantee's
+declarations states it. Nothing checks whether a declared total is *true*: that would be a question about the data.
+Totals that contradict each other are an error, before anything is spent.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class PublicTotals:
 
     @property
     def declared(self) -> tuple[str, ...]:
-        """What a guarantee says of it, one sentence each."""
+        """The guarantee's remarks about it, one sentence each."""
         names = [f"the number of rows ({self.total:,})"] if self.total is not None else []
         names += [f"the counts by {' x '.join(c)}" for c in self.tables]
         if self.nodes:

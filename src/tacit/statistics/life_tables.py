@@ -71,7 +71,7 @@ class LifeTable:
 
     @property
     def end(self) -> int:
-        """How many bins are published: those before the first with too few at risk, or with hardly one who stays."""
+        """The number of published bins: those before the first with too few at risk, or with hardly one who stays."""
         rise, left = self._exposed_by_cells(), self.exposed - self.events.sum(axis=0)
         spread = np.sqrt(self.noise_variance * (rise**2).sum(axis=1))
         short = self.exposed < np.maximum(FEWEST, CLEAR * spread)

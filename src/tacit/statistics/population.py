@@ -66,7 +66,7 @@ class PopulationForm(Form):
 
     names: tuple[str, ...]
     typical: tuple[float, ...]
-    """What a row in the middle of its range adds to each part, in steps: for errors before a row is read."""
+    """The contribution of a row in the middle of its range to each part, in steps: for errors before a row is read."""
 
     def population(self, parts: Parts, noise: Noise, confidence: float) -> PopulationEstimate:
         """Value and interval for the population."""
@@ -153,7 +153,7 @@ class RatioOfSums(PopulationForm):
 
 
 def _blank(least: float, most: float) -> float:
-    """What is said where the noisy parts give no number: the middle of the range, where it has one."""
+    """The answer if the noisy parts give no number: the middle of the range, if it has one."""
     middle = 0.5 * (least + most)
     return middle if math.isfinite(middle) else math.nan
 
@@ -178,7 +178,7 @@ class _Estimator:
         return variance, fourth
 
     def half(self, r: Floats, confidence: float) -> Floats:
-        """What |eta(R)| stays within, at this confidence."""
+        """The bound on |eta(R)|, at this confidence."""
         c = self.c
         own, fourth = self._noise(lambda i: c["f"][i] - r * c["g"][i], r)
         spread = self.ff - 2 * r * self.fg + r * r * self.gg
@@ -212,7 +212,7 @@ def quantile(variance: Floats, fourth: Floats, confidence: float) -> Floats:
 
 
 def last_inside(margin: Callable[[Floats], Floats], start: Floats, end: Floats) -> Floats:
-    """Where the margin turns negative on the way from start to end, by halving: the outer end of the last bracket."""
+    """The sign change of the margin between start and end, by halving: the outer end of the last bracket."""
     near, far = np.array(start, dtype=np.float64), np.array(end, dtype=np.float64)
     whole = margin(far) >= 0
     for _ in range(STEPS):
@@ -259,7 +259,7 @@ MONOMIALS: dict[str, tuple[tuple[float, ...], ...]] = {
     "line": ((1.0, 1.0), (0.0, 1.0), (0.0, 1.0)),
     "size": ((math.nan,), (1.0,), (math.nan,)),
 }
-"""1, x and x^2 as combinations of the polynomials; a line's x is 0 or 1. What a block cannot say is no number."""
+"""1, x and x^2 as combinations of the polynomials; a line's x is 0 or 1. A part of a block without a value is NaN."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -282,7 +282,7 @@ def degree(variable: Variable) -> int:
 
 
 def simplex_total(variables: Sequence[Variable]) -> int:
-    """What a row adds to all parts together at most, in steps: the product of levels^degree."""
+    """The largest contribution of a row to all parts together, in steps: the product of levels^degree."""
     return math.prod(v.levels ** degree(v) for v in variables)
 
 
@@ -319,7 +319,7 @@ def moment(variables: Sequence[Variable], exponents: Sequence[int], scale: float
 
 
 def typical_parts(variables: Sequence[Variable]) -> tuple[float, ...]:
-    """What a row in the middle of every variable adds, in steps."""
+    """The contribution of a row in the middle of every variable, in steps."""
     out = np.array([float(simplex_total(variables))])
     for variable in variables:
         each = [math.fsum(c * 0.5**k for k, c in enumerate(p)) for p in BLOCKS[variable.block]]
@@ -521,5 +521,5 @@ def standardised(found: _Estimator, weights: Floats, confidence: float) -> tuple
 
 
 def spacing_of(variables: Sequence[Variable], largest: Fraction = Fraction(1)) -> Fraction:
-    """What a step of a part is worth, in rows or in weight."""
+    """The size of a step of a part, in rows or in weight."""
     return largest / simplex_total(variables)

@@ -39,7 +39,7 @@ from tacit.statistics.population import INDEPENDENT
 from tacit.statistics.weighted import independent_rows
 
 RESOLUTION = 4096
-"""What requests say where nobody said anything about the resolution: then the curator chooses it (`finest_cut`)."""
+"""The default resolution in requests: the curator chooses it (`finest_cut`)."""
 FINEST = 1 << 16
 MOST_CELLS = 1 << 23
 """Ranges of a histogram, and of the histograms of all groups together, that are read to choose from."""
@@ -169,7 +169,7 @@ def joined(counts: AnyArray, bins: int) -> AnyArray:
 
 
 def rank_sensitivity(share: float, unit: Unit) -> Fraction:
-    """How far one unit can move |#(values below t) - q n|, for any t.
+    """The largest move of |#(values below t) - q n| by one unit, for any t.
 
     A row adds (b, 1) to (#below, n), b in {0, 1}, or (0, 0): it moves the difference by b - q in {-q, 1 - q}.
     Add-or-remove: m max(q, 1 - q). Replace-one: m times the distance of the extremes, m. For a group of units m counts

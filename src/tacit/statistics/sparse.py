@@ -50,7 +50,7 @@ class SparseQuestion(Question):
 
     @property
     def cells(self) -> int:
-        """How many cells the columns span, the impossible ones included."""
+        """The number of cells that the columns span, the impossible ones included."""
         return self.domain
 
     @property
@@ -71,12 +71,12 @@ class SparseQuestion(Question):
         return keys[possible], counts[possible]
 
     def labels(self, keys: AnyArray) -> dict[str, npt.NDArray[Any]]:
-        """What released keys stand for, column by column."""
+        """The meaning of released keys, column by column."""
         return labels_of(keys, self.axes)
 
     @property
     def l1_sensitivity(self) -> L1:
-        """How far one unit moves all cells together, for Laplace noise."""
+        """The L1 sensitivity of all cells together, for Laplace noise."""
         return L1(self.sensitivity.l1)
 
     @property
@@ -252,7 +252,7 @@ def _impossible(patterns: Sequence[Pattern], axes: Sequence[Axis], domain: int) 
 
 
 def _size(chosen: Sequence[Mapping[int, frozenset[int]]], axes: Sequence[Axis]) -> int:
-    """How many cells match all of these patterns."""
+    """The number of cells that match all of these patterns."""
     sizes = []
     for place, axis in enumerate(axes):
         here = [one[place] for one in chosen if place in one]
@@ -285,7 +285,7 @@ def _each_value(axis: Axis) -> bool:
 
 
 def _place(axis: Axis, value: Any) -> int | None:
-    """Where a value lies on an axis with a key for each: reckoned, since a list of all keys may not fit anywhere."""
+    """The place of a value on an axis with a key for each, computed: a list of all keys may not fit into memory."""
     assert isinstance(axis, Cut)
     column = axis.values
     try:

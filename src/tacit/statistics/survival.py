@@ -195,7 +195,7 @@ class SurvivalCurves(Statistic):
         return nothing, tuple(k for k in range(axis.size or 0) if k != nothing)
 
     def _horizon(self, edges: Sequence[float]) -> int:
-        """How many bins the restricted mean covers."""
+        """The number of bins in the restricted mean."""
         if self.horizon is None:
             return len(edges) - 1
         if self.horizon not in edges[1:]:
@@ -241,7 +241,7 @@ class SurvivalCurves(Statistic):
         return names
 
     def _lines(self, question: Question) -> Iterable[tuple[str, float]]:
-        """What one group's values are, in order."""
+        """The order of one group's values."""
         edges = question.details["edges"]
         yield from (("at risk", t) for t in edges[:-1])
         for name in CURVES:
@@ -257,7 +257,7 @@ class SurvivalCurves(Statistic):
         return [str(question.axes[-1].labels[k]) for k in causes] if len(causes) > 1 else []
 
     def _two_groups(self, question: Question) -> list[str]:
-        """What compares groups, where there are two."""
+        """Comparisons of groups, if there are two."""
         return [*TWO_GROUPS] if math.prod(a.size or 0 for a in question.axes[:-2]) == 2 else []
 
     def tables(self, question: Question, noise: Mapping[str, PartNoise], noisy: Parts) -> list[LifeTable]:

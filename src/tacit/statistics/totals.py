@@ -104,7 +104,7 @@ class TableWithTotals(Statistic):
 
     @property
     def blocks(self) -> tuple[tuple[str, Fraction], ...]:
-        """What gets noise, with its share of the price."""
+        """The noisy tables, each with its share of the price."""
         weights = self.importance or ((CELLS, Fraction(1)),)
         known = {self._block(of): of for of in self.subsets}
         found: dict[str, Fraction] = {}
@@ -248,7 +248,7 @@ class TableWithTotals(Statistic):
     def halves(
         self, question: Question, noise: Mapping[str, PartNoise], level: float
     ) -> dict[Columns, float]:
-        """What the error of a number of each table stays within: the same for all of its numbers."""
+        """The bound on the error of a number of each table: the same for all of its numbers."""
         sizes = tuple((a.column, a.size or 0) for a in question.axes)
         held = tuple((tuple(a.column for a in p.axes), noise.get(p.name)) for p in question.parts)
         return {of: _half(sizes, held, of, 1 - level) for of in self.shown}

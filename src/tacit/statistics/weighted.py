@@ -145,7 +145,7 @@ def _check_weights(kind: Any) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WeightedStatistic(Statistic):
-    """What weighted statistics share: the weight, the design, and sums of products."""
+    """The common base of weighted statistics: the weight, the design, and sums of products."""
 
     survey_weight: str = ""
     psu: str = ""
@@ -268,7 +268,7 @@ class WeightedStatistic(Statistic):
     def _sums(
         self, schema: Schema, variables: Sequence[Variable], exponents: Sequence[int]
     ) -> list[Products]:
-        """What adds up to one sum of products: one aggregate, or those of yes and no."""
+        """The terms of one sum of products: one aggregate, or those of yes and no."""
         columns = [name for name, _ in self.values(schema)]
         named = ([self.survey_weight] if self.survey_weight else []) + columns
         factors = tuple(
@@ -314,7 +314,7 @@ class WeightedStatistic(Statistic):
         return {name: values.reshape((*shape, -1)) for name, values in parts.items()}
 
     def _of_public_rows(self, schema: Schema, unit: Unit, frame: Frame) -> Question:
-        """Where rows are replaced and all count: sum u and sum u (1 - u), at the sensitivity of the first alone.
+        """For replaced rows that all count: sum u and sum u (1 - u), at the sensitivity of the first alone.
 
         |u - v| + |u (1 - u) - v (1 - v)| = |u - v| (1 + |1 - u - v|) is at most 1: u + v <= 1 gives (2u - u^2) -
         (2v - v^2), and u + v >= 1 gives u^2 - v^2, for u >= v. So it is in L2 and Linf, and (1, 0) reaches it.

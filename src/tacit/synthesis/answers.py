@@ -72,7 +72,7 @@ NOT_FOR = (
 
 
 def not_for_of(unit: Unit) -> tuple[str, ...]:
-    """What rows must not be used for; of people with several rows also what bounding did to them."""
+    """Forbidden uses of rows; for people with several rows also the effect of bounding."""
     most = row_limit(unit)
     if not isinstance(base_unit(unit)[0], People):
         return NOT_FOR
@@ -123,7 +123,7 @@ class Synthetic:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many cells each axis has, with the one for rows without a key."""
+        """The number of cells of each axis, with the one for rows without a key."""
         return tuple((a.size or 0) + (0 if a.always else 1) for a in self.axes)
 
     @property
@@ -133,7 +133,7 @@ class Synthetic:
 
     @property
     def weight(self) -> float:
-        """How many rows of the table one synthetic row stands for."""
+        """The number of rows of the table per synthetic row."""
         return self.total / len(self.outcome.rows)
 
     # --- the rows ---------------------------------------------------------------------------------------
@@ -158,7 +158,7 @@ class Synthetic:
 
     @property
     def metadata(self) -> dict[str, str]:
-        """What a file of the rows says of itself."""
+        """A file's metadata about its rows."""
         return {
             "synthetic": "true",
             "about": MADE,
@@ -216,7 +216,8 @@ class Synthetic:
     def answer(
         self, what: str = "count", *, where: str | Expression, confidence: float | None = None
     ) -> RowsAnswer:
-        """How many rows of the table pass a filter, read off the synthetic rows, with an interval where there is one.
+        """The number of rows of the table that pass a filter, estimated from the synthetic rows, with an interval if
+        there is one.
 
         The interval rests on the first measured margin that holds the filter's columns, or else on the measured error
         of the rows. The filter may not cut through a bin.
@@ -318,7 +319,7 @@ class Synthetic:
         return min(known)
 
     def _shift(self, larger: Margin, margin: Margin) -> int:
-        """How far the counts of a margin are from those of a larger one, added up: only rounding sets them apart."""
+        """The distance of a margin's counts from those of a larger one, added up: only rounding sets them apart."""
         if len(self.outcome.rows) == self.total or larger == margin:
             return 0
         held = self._counts
@@ -343,7 +344,7 @@ class Synthetic:
         )
 
     def reach(self, level: float) -> float:
-        """How far below the truth all noisy errors stay at once, with this confidence."""
+        """The largest distance of all noisy errors below the truth at once, with this confidence."""
         from scipy.special import ndtri
 
         assert self.schedule.errors is not None
@@ -351,7 +352,7 @@ class Synthetic:
         return float(-ndtri(each)) * float(self.schedule.errors.noise_std) + 0.5
 
     def rows_within(self, miss: float) -> float:
-        """How far the noisy number of rows is from the true one, but with this probability; 0 for a declared one."""
+        """The bound on the error of the noisy number of rows, except with this probability; 0 for a declared one."""
         from scipy.special import ndtri
 
         if self.public or self.schedule.ones is None:
@@ -406,7 +407,7 @@ class Synthetic:
 
     @property
     def measurements(self) -> list[dict[str, Any]]:
-        """What was measured, in order: the columns, the cells, and the noise of each cell."""
+        """The measurements, in order: the columns, the cells, and the noise of each cell."""
         told = {i for m in self.public for i in m}
         ones = [
             {"margin": [name], "cells": size, "noise_std": float(self.schedule.ones.noise_std)}
@@ -443,7 +444,7 @@ class Synthetic:
 
 @cache
 def sum_within(noise_std: float, cells: int, miss: float) -> float:
-    """How far the sum of so many independent rounded normal draws is from 0, but with this probability.
+    """The bound on the sum of independent rounded normal draws, except with this probability.
 
     By the exact law: the probabilities of one draw, convolved. Sums with a wide range are bounded by the normal
     quantile and half a unit a draw for the rounding.
@@ -499,7 +500,7 @@ YES, NO, UNKNOWN = 1, 0, -1
 
 
 def passes(tree: Expression, margin: Margin, axes: Sequence[Axis]) -> npt.NDArray[np.bool_]:
-    """Which cells of a margin pass a filter; an error where the filter cuts through one."""
+    """The cells of a margin that pass a filter; an error if the filter cuts through one."""
     place = {axes[i].column: k for k, i in enumerate(margin)}
     sizes = [(axes[i].size or 0) + (0 if axes[i].always else 1) for i in margin]
     held = {axes[i].column: axes[i] for i in margin}

@@ -1,4 +1,4 @@
-"""What the choices of a synthesis tell of margins that were never measured: a bound that costs nothing.
+"""A free bound on margins that were never measured, from the choices of a synthesis.
 
 Round t chooses margin s among the candidates that fit, by the score ||t_c - M_c||_1 - penalty_c, and measures it. The
 exponential mechanism seldom passes over a candidate with a much larger score. So every candidate c that fitted is at

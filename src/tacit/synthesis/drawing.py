@@ -113,5 +113,5 @@ def flat(codes: npt.NDArray[Any], margin: Margin, sizes: tuple[int, ...]) -> Int
 
 
 def counted(codes: npt.NDArray[Any], margin: Margin, sizes: tuple[int, ...]) -> Integers:
-    """How many rows lie in each cell of a margin; flattened."""
+    """The number of rows in each cell of a margin; flattened."""
     return np.bincount(flat(codes, margin, sizes), minlength=cells_of(margin, sizes))

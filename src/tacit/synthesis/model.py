@@ -28,7 +28,7 @@ SWEEPS = 50
 
 @dataclass(slots=True, kw_only=True)
 class Target:
-    """What one margin should be: counts, each with noise of this variance; several measurements count as their mean."""
+    """The target of one margin: counts, each with noise of this variance; several measurements count as their mean."""
 
     counts: Floats
     variance: float

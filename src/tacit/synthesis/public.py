@@ -124,7 +124,7 @@ def check_public(
 
 
 def possible(zeros: Mapping[Margin, Any], held: Margin, sizes: tuple[int, ...]) -> Any:
-    """Which cells of these columns some possible row has."""
+    """The cells of these columns that some possible row has."""
     shape = [sizes[i] for i in held]
     if not zeros:
         return np.ones(shape, dtype=bool)

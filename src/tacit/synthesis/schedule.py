@@ -7,7 +7,7 @@ With a total M of mu^2 (the share of each part is public):
                         margin with noise of mu^2 = (1 - CHOOSING) b / T, b = (1 - ONES - errors) M
     finished rows       the L1 errors of all checked margins with noise of mu^2 = errors M
 
-Which margin is chosen depends on earlier answers; the mechanisms do not. So the whole is one fixed list of events,
+The choice of a margin depends on earlier answers; the mechanisms do not. So the whole is one fixed list of events,
 adaptively composed, and its certified profile holds (theorem `synthesis-account`).
 """
 
@@ -111,7 +111,7 @@ def schedule_of(question: Question, mu: float) -> Schedule:
 
 
 def score_sensitivity(unit: Unit) -> Score:
-    """How far one unit moves ||t - M||_1 - penalty for a fixed M: as far as it moves t in L1 (`synthesis-score`)."""
+    """The sensitivity of ||t - M||_1 - penalty for a fixed M: that of t in L1 (`synthesis-score`)."""
     return Score(moves(unit).l1)
 
 

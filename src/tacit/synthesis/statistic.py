@@ -278,7 +278,7 @@ def _candidates(
 ) -> tuple[tuple[Margin, ...], str]:
     """The margins that may be chosen, and in a sentence which are left out. Public: from declarations alone.
 
-    `forced` are sets of columns that the junction tree has to hold anyway. What a public margin tells is not measured.
+    `forced` are sets of columns that the junction tree has to hold anyway. Public margins are not measured.
     """
     count = len(sizes)
     every = [*itertools.combinations(range(count), 2)]
@@ -386,5 +386,5 @@ def _not_contradictory(zeros: Mapping[Margin, Any], sizes: Sequence[int]) -> Non
 
 
 def moves(unit: Unit, margins: int = 1) -> GlobalSensitivity:
-    """How far one unit moves so many margins together, each row being counted once in each."""
+    """The joint sensitivity of several margins, each row being counted once in each."""
     return stacked(margins, unit)

@@ -1,4 +1,4 @@
-"""What every event answers, and how events are repeated, composed and flattened."""
+"""The interface of all events, and their repetition, composition and flattening."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class Event:
 
     kind: ClassVar[str]
     meaning: ClassVar[str] = ""
-    """What the command line's help says of its word; the word's values are the fields, the noise first."""
+    """The help text of its word on the command line. The word's values are the fields, the noise first."""
     sought: ClassVar[bool] = True
-    """Whether calibration may look for its noise: more of it never costs more."""
+    """Whether calibration may search for its noise: more noise never costs more."""
     called: ClassVar[str] = ""
     """The mechanism in the field's words, for the glossary."""
     example: ClassVar[Mapping[str, Any]] = {}
@@ -177,7 +177,7 @@ def nested(*inner: Event) -> int:
 
 
 def _below(inner: Sequence[Event]) -> int:
-    """How deep events are nested with one more around these; what is read back from a record is no deeper."""
+    """The nesting depth of an event around these. Events read from a record are no deeper."""
     depth = 1 + max(getattr(event, "depth", 0) for event in inner)
     if depth > DEEPEST:
         raise InvalidParameter(

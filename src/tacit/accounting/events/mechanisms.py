@@ -323,7 +323,8 @@ class DiscreteGaussianVectorEvent(SimpleEvent):
         return both_orders(MaximumPair(products=products))
 
     def beside_others(self) -> Event:
-        """How it composes: one worst move as its coordinates, each a run of its own; several as their common rho.
+        """The composition rule: one worst move composes coordinate by coordinate, several moves compose by their common
+        rho.
 
         The largest of several curves is known at its points only, and a product of such curves loses more than rho.
         """
@@ -478,8 +479,9 @@ class ConcentratedEvent(SimpleEvent):
 class TabulatedEvent(SimpleEvent):
     """A mechanism whose worst neighbours have these two distributions of outcomes.
 
-    Where a unit is added or removed, `p` is the law of the outcomes with it and `q` without it. Where one is replaced
-    neither comes first: another release may turn the other way, so that the worse order is taken at every epsilon.
+    If a unit is added or removed, `p` is the distribution of the outcomes with it and `q` without it. Where one is
+    replaced neither comes first: another release may turn the other way, so that the worse order is taken at every
+    epsilon.
     """
 
     kind: ClassVar[str] = "tabulated"

@@ -1,4 +1,4 @@
-"""What a treatment lost: how far each column, and how columns go together, lie from what they were."""
+"""The loss by a treatment: the change of each column, and of the dependence between columns."""
 
 from __future__ import annotations
 

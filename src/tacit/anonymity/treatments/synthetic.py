@@ -174,7 +174,7 @@ def _features(table: Any, name: str) -> Floats:
 
 
 def _target(table: Any, name: str) -> Floats | Integers:
-    """What a tree is to predict: codes; or numbers, and beside them, where some are missing, which ones are."""
+    """The target of a tree: codes, or numbers with a mask of the missing ones."""
     if not is_number(table, name):
         return codes(table, [name])
     values = finite(table, name)

@@ -66,7 +66,7 @@ class AnsweringService(ABC):
 
     @property
     def people(self) -> int:
-        """How many there are: it is public."""
+        """Their number, which is public."""
         return int(self._values.size)
 
     def total(self, members: npt.ArrayLike, *, wording: str = "") -> float:
@@ -434,7 +434,7 @@ def _ask(
 
 
 def fitting_bits(asked: Integers, answers: Sequence[float]) -> dict[int, int]:
-    """Whose bit is the same in everything that fits: by place, from all patterns of one half met with all of the other.
+    """The places whose bit is the same in every fitting pattern, found by meeting in the middle.
 
     Sums are compared by one word each, a sum of theirs with odd weights modulo 2^64. Equal sums have equal words, so
     that no solution is missed; should different sums share one, less is claimed, and nothing wrong.

@@ -1,4 +1,4 @@
-"""What is known about an exact answer: how much it tells, given what, by which theorem; never less than all of it."""
+"""The verdict on an exact answer: its loss, its condition and its theorem, never one without the others."""
 
 from __future__ import annotations
 

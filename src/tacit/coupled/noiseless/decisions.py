@@ -181,7 +181,7 @@ _WIDER = 1 + 2.0**-30
 
 
 def drawn_counts(weights: Sequence[Fraction], rows: int, tables: int, source: Source) -> np.ndarray:
-    """How often each value occurs among so many rows, in each of so many tables."""
+    """The frequency of each value among the rows of each table."""
     ends, total = [], Fraction(0)
     for w in weights[:-1]:
         total += w
@@ -211,7 +211,8 @@ def changes(
     wrong: float,
     source: Source | None = None,
 ) -> dict[str, float]:
-    """How often one row would have changed the estimate: an upper limit over all rows, too low with chance `wrong`.
+    """An upper limit, over all rows, on the chance that one row changes the estimate. It is too low with chance
+    `wrong`.
 
     The limit of the largest count is the largest limit, and so no lower than that of the worst row: nothing is divided
     among the rows and the laws. `delta` is what the theorem claims, the limit and `wrong` together.
@@ -347,7 +348,7 @@ def exact_map(
     grid: object = None,
     draws: int = 0,
 ) -> ExactAnswer:
-    """Which of these laws did the rows come from, published exactly: the epsilon at this delta.
+    """The source distribution of the rows, published exactly: the epsilon at this delta.
 
     The rows are independent draws of one of the laws, whichever; `weights` are the prior weights of the estimator, and
     nothing follows from them about the truth. Scores ln f_j are rounded to 1/64: the estimator uses the rounded ones.
@@ -733,7 +734,7 @@ def exact_argmax(
     unknown_rows: int | None = None,
     grid: object = None,
 ) -> ExactAnswer:
-    """Which column has the largest total over n rows, published exactly: the epsilon at this delta.
+    """The column with the largest total over n rows, published exactly: the epsilon at this delta.
 
     `columns` has the law of each column, in the order in which ties are settled. For two columns, and for more of them
     in small tables of unknown rows, epsilon is that of the best simulator (theorem `largest-best`); otherwise it is 0,

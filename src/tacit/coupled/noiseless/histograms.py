@@ -301,7 +301,7 @@ def smallest_threshold(delta_at: Delta, *, epsilon: float, delta: float) -> int:
 
 
 def _near(epsilon: float, delta: float) -> int:
-    """Where to start: normal noise of variance k around two counts that differ by one. Nothing rests on it."""
+    """The starting point: normal noise of variance k around two counts that differ by one. Nothing rests on it."""
 
     def failing(k: float) -> float:
         near, far = (0.5 / math.sqrt(k) - epsilon * math.sqrt(k), 0.5 / math.sqrt(k) + epsilon * math.sqrt(k))
@@ -314,7 +314,7 @@ def _near(epsilon: float, delta: float) -> int:
 
 
 def _between(delta_at: Delta, low: int, high: int, epsilon: float, delta: float) -> int:
-    """Where a straight line through both ends of ln delta meets it, kept off the ends."""
+    """The point where a straight line through both ends of ln delta meets the target, kept off the ends."""
     y0, y1 = (math.log(max(delta_at(k, epsilon).high, 5e-324)) for k in (low, high))
     share = (y0 - math.log(delta)) / (y0 - y1) if y0 > y1 else 0.5
     share = min(max(share, 0.02), 0.98)
@@ -400,12 +400,12 @@ class FixedSize:
             return Interval(low=down(value), high=up(value))
 
     def weights(self) -> tuple[Ball, ...]:
-        """What the probabilities of keeping n, n - 1, ..., n - D rows are proportional to, at the working precision."""
+        """The weights of keeping n, n - 1, ..., n - D rows, at the working precision."""
         x, half = (-ball(Fraction(self.size_epsilon))).exp(), self.discards // 2
         return tuple(x ** abs(d - half) / (self.rows - d) for d in range(self.discards + 1))
 
     def number(self, source: Source) -> int:
-        """How many rows to discard: exactly the law of the theorem, by lazy inversion of one uniform number."""
+        """The number of rows to discard, drawn exactly by lazy inversion of one uniform number."""
         uniform = Uniform(value=int(source.words(1)[0]), bits=64, source=source)
 
         def at_least(d: int) -> Ball:
@@ -415,7 +415,7 @@ class FixedSize:
         return bisected(lambda d: not uniform.below(partial(at_least, d)), 0, self.discards + 1)[0]
 
     def chosen(self, source: Source) -> NDArray[np.int64]:
-        """Which rows to discard, as places 0..n-1: a uniform set of `number` of them. It looks at no row."""
+        """The rows to discard, as places 0..n-1: a uniform set of `number` of them. It looks at no row."""
         wanted = self.number(source)
         found: set[int] = set()
         while len(found) < wanted:
@@ -779,7 +779,7 @@ def sample_then_truncate(*, rate: object, epsilon: float, delta: float) -> Sampl
 
 
 def cell_part(epsilon: float, size: float) -> float:
-    """What is left of epsilon for a cell, rounded down: the two parts never add up to more."""
+    """The part of epsilon that is left for a cell, rounded down: the two parts never add up to more."""
     return down(Fraction(epsilon) - Fraction(size))
 
 

@@ -1,4 +1,4 @@
-"""Which of several sums is the largest: the exact law of that answer for small tables, and the best simulator for it.
+"""The largest of several sums: the exact distribution of that answer for small tables, and its best simulator.
 
 A row of value x adds an integer score s_b(x) to every sum b; the answer is the index of the largest sum, ties to the
 first. For small tables the law of the answer given the value of one row is summed over all tables of the other rows.
@@ -166,7 +166,7 @@ def _on_lattice(gaps: Mapping[Scores, Fraction], hidden: int) -> Iterator[tuple[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """What the answer tells about a row: factors e^epsilon at a delta, and the deltas at epsilon = 0.
+    """The loss of the answer about a row: factors e^epsilon at a delta, and the deltas at epsilon = 0.
 
     `factor` is reached by the simulator that is named; no simulator is below `least_factor`. Upper ends, but for the
     last one and `least_at_zero`.
@@ -212,7 +212,7 @@ def log_up(factor: float) -> float:
 
 
 def told_by(laws: Sequence[AnswerLaws], delta: float) -> Told:
-    """What the answer tells if the rows follow one of these laws.
+    """The loss of the answer if the rows follow one of these distributions.
 
     With one law the best simulator is found. With several, one simulator must serve all of them: the answer without
     the row, or with one fixed value or a random one in its place; and no simulator is better than the best of any law.

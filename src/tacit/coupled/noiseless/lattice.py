@@ -3,7 +3,7 @@
     p(s) = (1/N) sum_k phi(k)^m e^{2 pi i k s / N},     phi(k) = sum_j w_j e^{-2 pi i k j / N}
 
 Few frequencies k are alive: those are taken in ball arithmetic, so that the power m loses nothing however large it is;
-the others are bounded by their modulus. What N points leave out wraps around: it is a tail, bounded by Chernoff. Deep
+the others are bounded by their modulus. Mass beyond the N points wraps around. It is a tail, bounded by Chernoff. Deep
 tails are computed again under a tilt w_j e^{t j}, which moves them to the middle (theorem `lattice-sums`).
 """
 
@@ -114,7 +114,7 @@ class _Moments:
     std: float
 
     def reach(self, log_tail: float, sign: float) -> float:
-        """How far from the mean all but e^log_tail lies on one side: min over t of (K(t) - log_tail)/t."""
+        """A distance from the mean with a tail of at most e^log_tail on one side: min over t of (K(t) - log_tail)/t."""
         best = math.inf
         for t in _RATES * math.sqrt(2 * -log_tail) / max(self.std, 1e-6):
             total = 0.0
@@ -217,7 +217,7 @@ class _Transform:
                 self.scales.append(total.log())
 
     def alive(self, counts: tuple[int, ...]) -> NDArray[np.bool_]:
-        """Where the product of the powers is not seen to be negligible."""
+        """The frequencies at which the product of the powers is not known to be negligible."""
         return np.asarray(sum(c * b for c, b in zip(counts, self.bounds, strict=True)) > _DEAD)
 
     def of(self, counts: tuple[int, ...], first: int) -> tuple[NDArray[np.complex128], float, float]:
@@ -274,7 +274,7 @@ def _folded(weights: Floats, size: int) -> Floats:
 # sums`); otherwise all are looked at, many at a time: the hull of a run of shifts bounds each of them.
 
 Offsets = Mapping[int, float]
-"""Where a simulator puts the protected row: steps above the smallest value, with exact (dyadic) probabilities."""
+"""The simulator's place for the protected row: steps above the smallest value, with exact (dyadic) probabilities."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""What is assumed of a row's law where the law itself is not known: it lies above a given shape, such as a rectangle.
+"""Assumptions about an unknown distribution of a row: it lies above a given shape, such as a rectangle.
 
 If w >= g with total mass v = sum g, a row is with probability v drawn from g/v, and else from the rest. Tell the
 adversary every row of the second kind: M ~ Bin(m, v) of the m other unknown rows are left, drawn from g/v, and by

@@ -166,7 +166,7 @@ def pair_epsilon(prism: Prism, *, hidden: int, delta: float) -> float:
 def sides(
     values: Sequence[tuple[float, float]], low: Sequence[float], step: Sequence[float]
 ) -> tuple[int, ...]:
-    """How many grid points of low + j step have their rounding cell inside each interval."""
+    """The number of grid points low + j step whose rounding cell lies inside each interval."""
     out = []
     for (a, b), start, s in zip(values, low, step, strict=True):
         first = math.ceil((a - start) / s + 0.5 - 1e-9)

@@ -178,7 +178,7 @@ class Design:
 
     @property
     def response_half(self) -> float:
-        """How far the centred response can be from 0."""
+        """The largest distance of the centred response from 0."""
         return (
             self.error.half
             + self.level
@@ -463,7 +463,7 @@ class Fitted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExactRegression:
-    """Which rows give which means, on which grids, and what that promises."""
+    """The rows behind each mean, their grids, and the promise that follows."""
 
     design: Design
     sizes: tuple[int, ...]
@@ -779,7 +779,7 @@ def _steps_told(told: list[dict[str, Any]]) -> str:
 
 
 def _prisms_told(told: list[dict[str, Any]]) -> str:
-    """Which box of which mass, part after part."""
+    """The box and its mass, part after part."""
     return ", ".join(
         f"in part {t['part']} of mass {shown(t['mass'], 4)} over "
         + " x ".join(f"[{a:.4g}, {b:.4g}]" for a, b in t["prism"])

@@ -1,4 +1,4 @@
-"""What a row is assumed to be drawn from: a distribution on a declared grid, in exact rationals.
+"""The assumed source of a row: a distribution on a declared grid, in exact rationals.
 
 Records lie on a grid low, low + step, ..., high. A continuous law is an assumption about the world; what is recorded
 of it is its rounding to the grid, the tails on the two ends. Its probabilities are written with `DIGITS` binary

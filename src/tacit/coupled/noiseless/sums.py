@@ -201,7 +201,7 @@ def rows_and_unknown(n: object, unknown_rows: object) -> tuple[int, int]:
 
 
 def group_of(group: object, unknown: int) -> int:
-    """How many rows are hidden together, checked: at least one unknown row must be left beside them."""
+    """The number of rows that are hidden together, checked: at least one unknown row must remain beside them."""
     size = whole("group", group)
     if size >= unknown:
         raise InvalidParameter(
@@ -212,7 +212,7 @@ def group_of(group: object, unknown: int) -> int:
 
 
 def group_clause(group: int) -> tuple[str, ...]:
-    """What is hidden, where it is more than one row."""
+    """The hidden group, if it is more than one row."""
     if group == 1:
         return ()
     return (
@@ -357,7 +357,7 @@ def _known(
 
 
 def _gaps(law: RowLaw) -> Sequence[int]:
-    """How far apart two values can be, in steps."""
+    """The largest distance of two values, in steps."""
     support = law.support
     if law.log_concave or len(support) == support[-1] + 1:
         return range(support[-1] + 1)
@@ -429,7 +429,7 @@ ALONE = "nothing else that depends on these rows is published"
 
 
 def known_rows_clause(size: int, unknown: int) -> str:
-    """How much an adversary may know."""
+    """The knowledge that an adversary may have."""
     if unknown == size:
         return f"an adversary knows none of the {size} rows, only how they are drawn"
     return (

@@ -99,7 +99,7 @@ def _exact(y: object) -> Ball:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Printed:
-    """What a theorem gives for chosen parameters: epsilon, its delta, and delta in the form that the tables print."""
+    """The result of a theorem for chosen parameters: epsilon, its delta, and delta as the tables print it."""
 
     epsilon: float
     delta: float

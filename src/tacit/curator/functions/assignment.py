@@ -148,7 +148,7 @@ class FunctionAssignment(Assignment):
 
     @property
     def declared(self) -> tuple[str, ...]:
-        """What the bound of a perturbed objective rests on and no program proves beforehand."""
+        """Conditions of the bound of a perturbed objective that no program proves beforehand."""
         return (CERTIFIED,) if isinstance(self.fit, PerturbedFit) else ()
 
     def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> NoisyParts:
@@ -204,7 +204,7 @@ class FunctionAssignment(Assignment):
     def function(
         self, question: Question, noisy: NoisyParts, *, publishable: bool = True
     ) -> PublishedFunction:
-        """What was released, as a function of any point."""
+        """The released function, at any point."""
         return PublishedFunction.of(question, self.fit, self.numbers(noisy), publishable=publishable)
 
     def describe(self) -> dict[str, Any]:
@@ -217,11 +217,11 @@ class FunctionAssignment(Assignment):
         }
 
     def sensitivity_record(self, question: Question) -> dict[str, str]:
-        """How far one unit moves the numbers, in their own unit."""
+        """The sensitivity of the numbers, in their own unit."""
         return self.fit.moves
 
     def grid_record(self, question: Question) -> dict[str, str]:
-        """What a step of the numbers is worth."""
+        """The size of one step of the numbers."""
         return {"numbers": str(self.fit.spacing)}
 
     @property
@@ -255,7 +255,7 @@ def fit_grid(question: Question) -> Floats:
 
 
 def fixed_sentence(action: Callable[[], T]) -> T:
-    """What the action gives; the one fixed sentence if anything at all goes wrong in it."""
+    """The result of the action, or the one fixed sentence if anything at all goes wrong in it."""
     stop: BaseException | None = None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -175,7 +175,7 @@ class ByTestAssignment(Assignment):
         return self.least.of_steps(here, spacing=SPACING)
 
     def _units(self, question: Question) -> Floats:
-        """What a scaled coefficient of 1 is in the outcome's unit, for each term."""
+        """The outcome's value of a scaled coefficient of 1, for each term."""
         *halves, own = (
             float(c.width * c.spacing) / 2
             for c in map(question.schema.measured, question.statistic.names)  # type: ignore[attr-defined]
@@ -211,7 +211,7 @@ class ByTestAssignment(Assignment):
         }  # fmt: skip
 
     def sensitivity_record(self, question: Question) -> dict[str, str]:
-        """How far one unit moves the scaled coefficients where the test is passed, and the distance."""
+        """The sensitivity of the scaled coefficients if the test is passed, and the distance."""
         base, size = base_unit(question.unit)
         mine = (len(question.statistic.names) - 1, row_limit(question.unit) * size, base.neighbours)  # type: ignore[attr-defined]
         if (self.least.columns, self.least.unit_rows, self.least.neighbours) != mine or self.least.counted:

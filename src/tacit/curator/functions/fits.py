@@ -69,7 +69,7 @@ class FunctionFit(ABC):
     @property
     @abstractmethod
     def moves(self) -> dict[str, str]:
-        """How far one unit can move them together, for a certificate."""
+        """The sensitivity of all of them together, for a certificate."""
 
     @abstractmethod
     def integers(self, rows: Any) -> Any:
@@ -80,7 +80,7 @@ class FunctionFit(ABC):
         return np.asarray(self.mechanism.release(true, source=source).values)
 
     def spread(self, confidence: float, coordinates: int = 1) -> float:
-        """What the noise at a point stays within, in standard deviations; at so many points at once."""
+        """The bound on the noise at a point, in standard deviations, for this many points at once."""
         return normal_quantile(confidence, coordinates)
 
     @property
@@ -99,7 +99,7 @@ class FunctionFit(ABC):
     @property
     @abstractmethod
     def unit(self) -> float:
-        """What 1 of the function is worth in the unit of what is shown."""
+        """The size of 1 of the function in the unit of the picture."""
 
     @property
     @abstractmethod
@@ -114,7 +114,7 @@ class FunctionFit(ABC):
     @property
     @abstractmethod
     def about(self) -> str:
-        """What the noise costs, in a sentence."""
+        """The cost of the noise, in a sentence."""
 
     @property
     @abstractmethod
@@ -151,7 +151,7 @@ class KernelModelFit(FunctionFit):
 
     @property
     def l2_sensitivity(self) -> Fraction:
-        """How far one unit can move the weights: in L2, with the solver's tolerance."""
+        """The sensitivity of the weights: in L2, with the solver's tolerance."""
         return Fraction(self.plan.l2_sensitivity)
 
     @property

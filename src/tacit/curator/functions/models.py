@@ -1,7 +1,7 @@
 """Models in the curator: logistic, linear and additive, by objective perturbation over declared columns.
 
-What is asked (`ModelStatistic`), and how it is fitted (`PerturbedFit`): rows as places of bins or as scaled numbers,
-one perturbed objective, its released minimiser, and the model read back from it. All of it but the rows is public.
+The query (`ModelStatistic`) and its fit (`PerturbedFit`): rows as places of bins or as scaled numbers, one perturbed
+objective, its released minimiser, and the model made from it. All of it but the rows is public.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ class AdditiveModel(ModelStatistic):
 
 
 def bin_sizes(inputs: InputColumns, bins: int) -> tuple[int, ...]:
-    """How many bins each column has, the last for missing values."""
+    """The number of bins of each column. The last one is for missing values."""
     return tuple(
         1 + (len(c.values or ()) if isinstance(c, Category) else min(bins, c.width + 1))
         for c in inputs.columns
@@ -276,7 +276,7 @@ class PerturbedFit(FunctionFit):
 
     @property
     def height(self) -> float:
-        """What a row has in each place."""
+        """The entry of a row in each place."""
         return 1 / math.sqrt(len(self.inputs.names) + len(self.interactions) + 1)
 
     def integers(self, rows: TrainingRows) -> Any:
@@ -351,7 +351,7 @@ class PerturbedFit(FunctionFit):
         return self.layout.monotone(numbers, None) if self.monotone else np.asarray(numbers)
 
     def terms(self, numbers: Floats, *, shaped: bool = True) -> Floats:
-        """What each place adds: to the logit, or to the outcome in its unit; the constant has the middle in it."""
+        """The contribution of each place: to the logit, or to the outcome in its unit."""
         out = np.array(self._shaped(numbers) if shaped else numbers) * self.height * self.unit
         if self.bounds is not None:
             out[-1] += (self.bounds[0] + self.bounds[1]) / 2

@@ -94,12 +94,12 @@ class InputColumns:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many coordinates each column has."""
+        """The number of coordinates of each column."""
         return tuple(len(c.values or ()) if isinstance(c, Category) else 1 for c in self.columns)
 
     @property
     def coordinates(self) -> int:
-        """How many there are in all."""
+        """The number of all coordinates."""
         return sum(self.sizes)
 
     @property
@@ -341,7 +341,7 @@ class KernelModelStatistic(FunctionStatistic):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Classifier(KernelModelStatistic):
-    """Which value of a declared category (or flag) a row has, told from its other columns.
+    """Predicts the value of a declared category (or flag) from the other columns of a row.
 
     For two classes the function is above 0 where the second one is more likely; for more there is one function each.
     """
@@ -362,7 +362,7 @@ class Classifier(KernelModelStatistic):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegressionFunction(KernelModelStatistic):
-    """What value of a column to expect, told from other columns: within its declared bounds."""
+    """Predicts the value of a column from other columns, within its declared bounds."""
 
     kind: ClassVar[str] = "regression_function"
     LOSSES: ClassVar[Mapping[str, Any]] = {"huber": Huber, "epsilon-insensitive": EpsilonInsensitive}

@@ -235,7 +235,7 @@ class TreeAssignment(Assignment):
         )
 
     def recorded(self, record: Mapping[str, Any]) -> NoisyParts:
-        """What was released, read from the function of a certificate."""
+        """The released function, read from a certificate."""
         nodes, shape = record["nodes"], self.plan.shape
         if len(nodes) != 2 * shape.leaves - 1:
             raise ValueError("a tree of another depth")
@@ -265,7 +265,7 @@ class TreeAssignment(Assignment):
         }
 
     def sensitivity_record(self, question: Question) -> dict[str, str]:
-        """How far one unit moves the score of a split, and the counts of the leaves."""
+        """The sensitivity of the score of a split, and of the counts of the leaves."""
         shape = self.plan.shape
         return {
             "score": str(shape.moves), "l1_steps": str(shape.moves), "l2_squared_steps": str(shape.squared_move),

@@ -77,7 +77,7 @@ class GaussianKDE(DensityFamily):
         return float(self.box.sides[axis]) + GAP * self.bandwidths[axis]
 
     def _around(self, axis: int) -> float:
-        """How long the interval is over which squares are integrated."""
+        """The length of the interval over which squares are integrated."""
         return self._period(axis)
 
     def _weights(self, axis: int) -> Floats:
@@ -120,7 +120,7 @@ class GaussianKDE(DensityFamily):
 
     @property
     def truncation(self) -> float:
-        """How far the curve may lie from that of the whole kernel, at any point, per unit of mass."""
+        """The largest distance from the curve of the whole kernel, at any point, per unit of mass."""
         return self.height * (TAIL + self.dimension * 2.0**-40)
 
     def square_weights(self) -> Floats:

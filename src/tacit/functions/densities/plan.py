@@ -106,14 +106,14 @@ class DensityPlan:
 
     @property
     def sensitivity(self) -> L1 | L2:
-        """How far one unit can move the sums of coefficients, in the norm that sizes this noise."""
+        """The sensitivity of the sums of coefficients, in the norm that sizes this noise."""
         if self.mechanism == "laplace":
             return L1(Fraction(self.family.l1_sensitivity(self.neighbours)) * self.rows)
         return L2(Fraction(self.family.l2_sensitivity(self.neighbours)) * self.rows)
 
     @property
     def density_sensitivity(self) -> float:
-        """How far one unit can move the curve in the norm of its noise's process: for a kernel, the RKHS sensitivity.
+        """The sensitivity of the curve in the norm of its noise's process: for a kernel, the RKHS norm.
 
         sqrt(2) / (size (2 pi)^(d/2) h^d) for a Gaussian kernel and a replaced row.
         """
@@ -160,7 +160,7 @@ class DensityPlan:
 
     @property
     def event(self) -> Event:
-        """What is run, for the accountants and the ledger."""
+        """The event of the release, for the accountants and the ledger."""
         return self.noise_mechanism.event
 
     # --- what it costs, before any row is read ------------------------------------------------------------
@@ -306,7 +306,7 @@ class DensityChoice:
 
     @property
     def score_sensitivity(self) -> float:
-        """How far one row, replaced, can move any candidate's score: theorem `density-choice`."""
+        """The sensitivity of any candidate's score to one replaced row: theorem `density-choice`."""
         moves = [_move(one, self.plan.size) for one in self.candidates]
         return up(Fraction(max(moves)) * Fraction(1 + 2**20, 2**20) + 4 * SPACING)
 

@@ -62,7 +62,7 @@ class Band:
 
     @property
     def words(self) -> str:
-        """What the band is for, in a sentence."""
+        """The claim of the band, in a sentence."""
         where = "all points at once" if self.simultaneous else "each point by itself"
         return f"{100 * self.confidence:g}% band for {COVERS[self.covers]}; {where}"
 
@@ -240,7 +240,7 @@ class GriddedDensity:
         return self.probabilities / self.cell_volume
 
     def edges(self, axis: int = 0) -> Floats:
-        """Where the cells begin and end along a coordinate."""
+        """The edges of the cells along a coordinate."""
         return np.linspace(self.domain.lows[axis], self.domain.highs[axis], self.shape[axis] + 1)
 
     def middles(self, axis: int = 0) -> Floats:

@@ -102,7 +102,7 @@ class FourierKDE(DensityFamily):
 
     @property
     def _size(self) -> float:
-        """What cosines and sines are multiplied by in phi."""
+        """The factor of cosines and sines in phi."""
         return 1.0 if self.dimension == 1 else math.sqrt(2)
 
     def on_circle(self, axis: int, x: Floats) -> Floats:

@@ -110,7 +110,7 @@ class FourierPlan:
 
     @property
     def event(self) -> Event:
-        """What is run, for the accountants and the ledger."""
+        """The event of the release, for the accountants and the ledger."""
         return self.choice.mechanism.event
 
     # --- what it costs, before any row is read ------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What every kernel knows: its Gram matrix, how large it gets, the norm of its combinations, its spectrum."""
+"""The interface of all kernels: Gram matrix, largest value, norm of combinations, spectrum."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Kernel(ABC):
     @property
     @abstractmethod
     def gram_error(self) -> float:
-        """How far a float of `gram` may be from K(x, y).
+        """The largest error of a float of `gram`.
 
         Assumption: numpy's exp, sin and power are within LIBRARY of the result, relatively; tests compare with balls.
         """
@@ -84,7 +84,7 @@ class Kernel(ABC):
     @property
     @abstractmethod
     def parameters(self) -> dict[str, Any]:
-        """What the kernel is, as plain JSON values: for certificates and for the custodian's records."""
+        """The kernel as plain JSON values: for certificates and for the custodian's records."""
 
     def describe(self) -> dict[str, Any]:
         """The kernel for a certificate."""
@@ -165,7 +165,7 @@ def nystrom(kernel: Kernel, box: Box, terms: int) -> Spectrum:
 
 
 def most_nodes(box: Box) -> int:
-    """How many nodes along a line a grid in the box can have."""
+    """The largest number of nodes along a line of a grid in the box."""
     return int((MOST_NODES + 0.5) ** (1 / box.dimension))
 
 

@@ -158,7 +158,7 @@ class PairColumn:
 
     @property
     def groups(self) -> tuple[int, int]:
-        """How many groups each column has, the last for other values."""
+        """The number of groups of each column. The last one is for other values."""
         one, two = (_groups(c) + 1 for c in self.columns)
         return one, two
 
@@ -305,7 +305,7 @@ class DeclaredColumns:
 
     @property
     def height(self) -> float:
-        """What a row has in each of its bins: one over the root of the number of columns, pairs and the constant."""
+        """The entry of a row in each of its bins: one over the root of the number of columns, pairs and 1."""
         return 1 / math.sqrt(len(self.columns) + len(self.pairs) + 1)
 
     @property
@@ -315,7 +315,7 @@ class DeclaredColumns:
 
     @property
     def starts(self) -> tuple[int, ...]:
-        """Where the bins of each column and pair begin; the constant comes last."""
+        """The first bin of each column and pair. The constant comes last."""
         return tuple(int(v) for v in np.cumsum([0, *self.sizes]))
 
     @property

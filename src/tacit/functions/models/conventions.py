@@ -1,4 +1,4 @@
-"""What all private estimators share: scikit-learn's conventions, and inputs read value by value.
+"""The common base of private estimators: scikit-learn's conventions, and inputs read value by value.
 
 Shape and kind of a table are the caller's and public. A value that is no number counts as missing, a row with a missing
 value as absent, a label that was not declared as absent: nothing is raised that one row could cause.

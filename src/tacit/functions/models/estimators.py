@@ -2,8 +2,8 @@
 
     PrivateSVC(epsilon=1, delta=1e-5, domain=PublicBox(low=-3, high=3), classes=[0, 1]).fit(X, y).predict(Z)
 
-Privacy is for one row replaced by any other; the number of rows, of columns and of classes is public. What is learned
-from rows before fit (a scaler, a selection of columns, a search for parameters) is not covered by `guarantee_`.
+Privacy is for one row replaced by any other; the number of rows, of columns and of classes is public. `guarantee_` does
+not cover anything learned from rows before fit: a scaler, a selection of columns, a search for parameters.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ KERNELS = ("gaussian", "linear")
 
 
 class PrivateModel(BaseEstimator):  # type: ignore[misc]
-    """What all private models share: the plan, the check of inputs, the release."""
+    """The common base of private models: the plan, the check of inputs, the release."""
 
     def _loss(self) -> Loss:
         raise NotImplementedError
@@ -69,7 +69,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         )
 
     def plan(self, *, n_samples: int, n_features: int, n_classes: int = 2) -> KernelModelPlan:
-        """What fit would run on a table of this size: its noise, its price and its errors. No row is read."""
+        """The plan of fit for a table of this size: its noise, its price and its errors. No row is read."""
         price_of(self)
         return KernelModelPlan.for_target(
             epsilon=self.epsilon,
@@ -184,7 +184,7 @@ class PrivateClassifier(HeadsClassifier, PrivateModel):
     def expected_excess_error(
         self, *, n_samples: int, n_features: int, n_classes: int | None = None
     ) -> float:
-        """How much the noise raises the expected loss of each model, at most; no row is read."""
+        """An upper bound on the increase of each model's expected loss by the noise. No row is read."""
         count = n_classes
         if count is None:
             public = self.classes is None or isinstance(self.classes, str)
@@ -200,7 +200,7 @@ class PrivateRegressor(BoundedRegressor, PrivateModel):
         return half * slopes, middle + half * constants
 
     def expected_excess_error(self, *, n_samples: int, n_features: int) -> float:
-        """How much the noise raises the expected loss, at most, for targets scaled to [-1, 1]; no row is read."""
+        """An upper bound on the increase of the expected loss by the noise, for targets scaled to [-1, 1]."""
         return self.plan(n_samples=n_samples, n_features=n_features).expected_excess_error()
 
 
@@ -245,7 +245,7 @@ class PrivateLogisticRegression(ChancesMixin, PrivateClassifier):
         return Logistic()
 
     def _objective(self) -> bool:
-        """Whether the objective is perturbed; what only output noise can do is done by that."""
+        """Whether the objective is perturbed. Otherwise the output gets noise."""
         if not isinstance(self.mechanism, str) or self.mechanism not in ("objective", "output"):
             raise InvalidParameter(parameter="mechanism", value=self.mechanism, must="be objective or output")
         listed = self.penalty is not None and not is_number(self.penalty)

@@ -207,7 +207,7 @@ class FeatureMap(ABC):
     @property
     @abstractmethod
     def rounding(self) -> float:
-        """How far the floats of `of` may lie from the exact phi(x), in Euclidean length."""
+        """The largest error of the floats of `of` against the exact phi(x), in Euclidean length."""
 
     @abstractmethod
     def _of(self, rows: Floats) -> Floats: ...

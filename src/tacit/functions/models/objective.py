@@ -37,7 +37,7 @@ class ModelRows(ABC):
 
     @abstractmethod
     def rounding_error(self, weights: Floats) -> float:
-        """How far `model` may be from the exact value at any row."""
+        """The largest error of `model` at any row."""
 
     @abstractmethod
     def pull(self, coefficients: Floats) -> Floats:
@@ -181,7 +181,7 @@ def _full(lower: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PerturbedObjective:
-    """What is minimised; `smooth` is a public symmetric matrix with no negative eigenvalue, or None."""
+    """The objective. `smooth` is a public symmetric matrix with no negative eigenvalue, or None."""
 
     loss: SmoothLoss
     design: ModelRows

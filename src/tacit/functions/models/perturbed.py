@@ -1,4 +1,4 @@
-"""What models by objective perturbation share: declared columns, the price and its division, the release.
+"""The common base of models by objective perturbation: declared columns, the price and its division, the release.
 
 One noisy histogram of all columns may come first (a tenth of mu^2): it chooses bins of numbers by their rows, and says
 how sure each bin of an additive model is. Then each head is one perturbed objective. A classifier's scores may be
@@ -137,12 +137,12 @@ class PerturbedPlan:
 
     @property
     def steps(self) -> int:
-        """How many rows are added or taken away between neighbours."""
+        """The number of rows that are added or taken away between neighbours."""
         return self.rows * (2 if self.neighbours is Neighbours.REPLACE_ONE else 1)
 
     @property
     def kind(self) -> str:
-        """Which theorem holds for the loss."""
+        """The theorem for the loss."""
         return "logistic" if self.loss.name == "logistic" else "bounded"
 
     @property
@@ -380,7 +380,7 @@ def _fine_sizes(columns: DeclaredColumns) -> list[int]:
 def _fine_counts(
     columns: DeclaredColumns, X: Any, used: npt.NDArray[np.bool_]
 ) -> list[npt.NDArray[np.int64]]:
-    """How many rows each cell has. PRIVATE: to be given to the mechanism only."""
+    """The number of rows of each cell. PRIVATE: to be given to the mechanism only."""
     table = columns.table(X)
     cells = [_fine_column(c) for c in columns.columns]
     return [

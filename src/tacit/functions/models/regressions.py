@@ -41,7 +41,7 @@ from tacit.mechanisms.objective import CERTIFIED
 
 
 class PerturbedModel(BaseEstimator):  # type: ignore[misc]
-    """What these models share: declared columns, the plan, the release."""
+    """The common base of these models: declared columns, the plan, the release."""
 
     coding = "linear"
 
@@ -60,7 +60,7 @@ class PerturbedModel(BaseEstimator):  # type: ignore[misc]
         )
 
     def plan(self, *, n_features: int, n_classes: int = 2) -> PerturbedPlan:
-        """What fit would run on a table with these columns: its noise and its price. No row is read."""
+        """The plan of fit for a table with these columns: its noise and its price. No row is read."""
         price_of(self)
         return PerturbedPlan(
             columns=self._declared(n_features), coding=self.coding, loss=self._loss(), epsilon=self.epsilon,

@@ -1,4 +1,4 @@
-"""Which mechanism fits a model at a price: perturbed objectives beside what else could be done, without a row.
+"""The choice of a mechanism for a model at a price: perturbed objectives beside their rivals, without a row.
 
     perturbed objective    noise b in the gradient:            Var w_i = std^2 / (h_i + ridge)^2
     output noise           the minimiser moves by M R/ridge:   Var w_i = (M R / (ridge mu))^2

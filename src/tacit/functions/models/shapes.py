@@ -1,4 +1,4 @@
-"""What an additive model says, for people: a shape a column, a scorecard, a formula as JSON, pictures.
+"""An additive model for readers: a shape per column, a scorecard, a formula as JSON, pictures.
 
 All of it is post-processing of released weights. Each shape is moved to a mean of 0 over its declared bins, and the
 constant takes the rest. Bands are there where a noisy histogram was bought: they are for the random term's noise only,

@@ -235,7 +235,7 @@ SAFE: float = 1 + 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitProblem:
-    """What is minimised: features of the rows that count, their targets, and the public numbers."""
+    """The objective: features of the rows that count, their targets, and the public numbers."""
 
     loss: Loss
     phi: Floats
@@ -266,7 +266,7 @@ class FitProblem:
         return SAFE * total * (2 * units * UNIT * self.radius + self.rounding)
 
     def rounding_error(self, weights: Floats) -> float:
-        """How far `model` may be from the exact value at any row."""
+        """The largest error of `model` at any row."""
         length = _length(weights)
         return SAFE * length * (2 * (float(self.phi.shape[1]) + 4) * UNIT * self.radius + self.rounding)
 

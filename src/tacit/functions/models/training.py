@@ -120,7 +120,7 @@ class ReleasedModel:
 
     @property
     def words(self) -> dict[str, Any]:
-        """What it is, in plain values."""
+        """The model, in plain values."""
         return {
             "loss": self.loss, "penalty": self.penalty, "features": self.features.words, "noise_std": self.noise_std,
             "heads": int(self.weights.shape[0]),
@@ -241,7 +241,7 @@ class KernelModelPlan:
 
     @property
     def l2_sensitivity(self) -> float:
-        """How far one unit can move all the weights together, the solver's tolerance included."""
+        """The sensitivity of all the weights together, the solver's tolerance included."""
         assert self.tolerance is not None
         return model_sensitivity(
             lipschitz=self.loss.lipschitz,
@@ -298,7 +298,7 @@ class KernelModelPlan:
         return self.mechanism.event
 
     def expected_excess_error(self) -> float:
-        """How much the noise raises the expected loss at most, at any point; known before a row is read.
+        """An upper bound on the increase of the expected loss by the noise, at any point. No row is read.
 
         E loss(f + noise) - loss(f) <= curvature s^2 / 2 for smooth losses and turn s / sqrt(2 pi) for hinges, s the
         noise std of the model's value. Theorem `machine-excess`.
@@ -470,7 +470,7 @@ class PenaltyChoice:
 
     @property
     def tested(self) -> int:
-        """How many rows are held out: those at places held_out, 2 held_out, ..."""
+        """The number of held-out rows: those at places held_out, 2 held_out, ..."""
         return self.plan.size // self.held_out
 
     def _training(self, penalty: float) -> KernelModelPlan:
@@ -483,7 +483,7 @@ class PenaltyChoice:
 
     @property
     def risk_sensitivity(self) -> float:
-        """How far one row, replaced, can move any candidate's clipped risk."""
+        """The sensitivity of any candidate's clipped risk to one replaced row."""
         plan = self.plan
         moves = [Fraction(self.clip) / self.tested]
         for penalty in self.candidates:
@@ -499,7 +499,7 @@ class PenaltyChoice:
         return up(most * plan.heads + 2 * SPACING)
 
     def _float_error(self, penalty: float) -> Fraction:
-        """How far a head's risk in floats may be from the exact one: its value at a row, its loss, and their mean."""
+        """The largest error of a head's risk in floats: of its value at a row, its loss, and their mean."""
         plan = self._training(penalty)
         assert plan.tolerance is not None
         longest = math.sqrt(plan.loss.at_zero / penalty) + math.sqrt(plan.tolerance / penalty)

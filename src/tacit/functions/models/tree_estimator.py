@@ -87,7 +87,7 @@ class PrivateDecisionTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ig
         self.source = source
 
     def plan(self) -> TreePlan:
-        """What fit would run: its splits, its noise and its price. No row is read."""
+        """The plan of fit: its splits, its noise and its price. No row is read."""
         if self.epsilon is None:
             raise InvalidParameter(
                 parameter="epsilon", value=None, must="be given",

@@ -65,7 +65,7 @@ class SplitColumn:
     cuts: tuple[float, ...] = ()
     values: tuple[Any, ...] = ()
     labels: tuple[str, ...] = ()
-    """What the cuts are called, where they are no numbers for people."""
+    """The names of the cuts, if they are no numbers for people."""
 
     def __post_init__(self) -> None:
         if bool(self.cuts) == bool(self.values):
@@ -85,11 +85,11 @@ class SplitColumn:
 
     @property
     def codes(self) -> int:
-        """How many codes a row may have: between the cuts, or a value; and one for none of them."""
+        """The number of codes of a row: one for each gap between cuts or each value, and one for the rest."""
         return len(self.cuts) + 1 if self.cuts else len(self.values) + 1
 
     def of_numbers(self, values: Floats) -> Codes:
-        """How many cuts each number is above; none for a missing one."""
+        """The number of cuts below each number; 0 for a missing one."""
         found = np.searchsorted(np.asarray(self.cuts), values, side="left")
         return np.where(np.isnan(values), 0, found).astype(np.int64)
 
@@ -100,7 +100,7 @@ class SplitColumn:
         return counts[1 : 1 + self.splits]
 
     def yes(self, codes: Codes, split: int) -> npt.NDArray[np.bool_]:
-        """Which rows are on the yes side."""
+        """The rows on the yes side."""
         return np.asarray(codes > split if self.cuts else codes == split + 1)
 
     def words(self, split: int, *, yes: bool = True) -> str:
@@ -153,12 +153,12 @@ class TreeShape:
 
     @property
     def moves(self) -> int:
-        """How many rows come or go between neighbours, at most."""
+        """The largest number of rows that come or go between neighbours."""
         return self.rows * (2 if self.neighbours is Neighbours.REPLACE_ONE else 1)
 
     @property
     def squared_move(self) -> int:
-        """How far the leaves' counts move in squared L2: all rows of a unit may leave one count for another."""
+        """The squared L2 sensitivity of the leaves' counts: all rows of a unit may leave one count for another."""
         return self.rows**2 * (2 if self.neighbours is Neighbours.REPLACE_ONE else 1)
 
     @property
@@ -168,7 +168,7 @@ class TreeShape:
 
     @property
     def splits(self) -> int:
-        """How many splits a node chooses from."""
+        """The number of splits that a node chooses from."""
         return sum(c.splits for c in self.columns)
 
     def split(self, number: int) -> tuple[int, int]:
@@ -250,7 +250,7 @@ class TreePlan:
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """What is run, one event a level: with a rho, each level promises no more than its own."""
+        """The events, one per level: with a rho, each level promises no more than its own."""
         if self.exact_epsilon is not None:
             return tuple(e for m in self.mechanisms for e in m.events)
         level = bounded_range_rho(self.choice.epsilon)
@@ -264,7 +264,7 @@ class TreePlan:
 
     @property
     def bound(self) -> Bound:
-        """What the whole tree may reveal."""
+        """The privacy loss of the whole tree."""
         pure = self.exact_epsilon
         if pure is not None:
             return Pure(epsilon=up(pure))
@@ -283,12 +283,12 @@ class TreePlan:
     # --- errors before a row is read ----------------------------------------------------------------------
     @property
     def lost_score(self) -> float:
-        """What a choice stays within of the best score of its node, at 95%."""
+        """The distance of a choice from the best score of its node, at 95%."""
         return self.choice.error_quantile(CONFIDENCE, candidates=self.shape.splits)
 
     @property
     def leaf_error(self) -> float:
-        """What the noise of one count of a leaf stays within, at 95%."""
+        """The bound on the noise of one count of a leaf, at 95%."""
         return self.noise.error_quantile(CONFIDENCE)
 
     def check(self, size: int) -> None:

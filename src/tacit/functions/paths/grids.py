@@ -436,7 +436,7 @@ class DominatingFactor:
 
     @property
     def rank(self) -> int:
-        """How many normals all the points share."""
+        """The number of normals that all the points share."""
         return int(self.factor.shape[1])
 
 

@@ -57,7 +57,7 @@ class KeptNormal:
         self.bits += 64
 
     def packed(self) -> list[int | str]:
-        """What a record needs, as plain JSON values."""
+        """The contents of a record, as plain JSON values."""
         return [self.sign, self.block, self.bits, f"{self.value:x}"]
 
     @classmethod
@@ -104,11 +104,11 @@ KEPT_BITS = {1: 256, 2: 768, 3: 1024}
 WHOLE_BYTES = 8
 RADIUS = struct.Struct("<Ii")
 LEAST_RADIUS = 2.0**-96
-"""How much of a state must be known: a grid needs far less."""
+"""The required accuracy of a state. A grid needs far less."""
 
 
 def markov_order(kernel: Kernel) -> int:
-    """How many numbers a state has, or 0 where the kernel's path is no Markov process."""
+    """The number of entries of a state, or 0 if the kernel's path is no Markov process."""
     if kernel.dimension != 1:
         return 0
     if isinstance(kernel, ExponentialKernel):
@@ -388,7 +388,7 @@ class ConditionedPath:
 
     @property
     def rank(self) -> int:
-        """How many points have noise of their own."""
+        """The number of points with noise of their own."""
         return len(self._rows)
 
     def value(self, point: Floats, source: Source) -> Ball:

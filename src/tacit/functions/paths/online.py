@@ -81,7 +81,7 @@ def kernel_from(record: Mapping[str, Any]) -> Kernel:
 
 
 def release_record(release: GaussianProcessRelease) -> dict[str, Any]:
-    """What a release is, as plain JSON values; exact numbers as fractions."""
+    """A release as plain JSON values, with exact numbers as fractions."""
     return {
         "kernel": release.kernel.describe(),
         "rkhs_sensitivity": str(release._sensitivity),
@@ -253,11 +253,11 @@ class OnlinePath:
 
     @property
     def asked(self) -> int:
-        """How many different points have a value."""
+        """The number of different points with a value."""
         return len(self._known)
 
     def ask(self, points: npt.ArrayLike) -> PathValues:
-        """f_D + noise at the points, on the grid. What is new is durable before it is returned."""
+        """f_D + noise at the points, on the grid. New values are durable before they are returned."""
         at = self.release._asked(self._mean, points)
         with self._lock:
             if not all(x.tobytes() in self._known for x in at):
@@ -321,7 +321,7 @@ class _Markov:
         self._fresh: list[State] = []
 
     def forget(self) -> None:
-        """What was drawn and not taken never was."""
+        """Values that were drawn and not taken are forgotten."""
         self._fresh = []
 
     def draw(self, points: Floats, source: Source) -> Drawn:
@@ -355,7 +355,7 @@ class _Conditioned:
         self._taken = 0
 
     def forget(self) -> None:
-        """What was drawn and not taken never was."""
+        """Values that were drawn and not taken are forgotten."""
         self._path.forget(self._taken)
 
     def draw(self, points: Floats, source: Source) -> Drawn:
@@ -391,7 +391,7 @@ def _check_grid(release: GaussianProcessRelease) -> None:
 
 
 def _check_charge(release: GaussianProcessRelease, request: Request) -> None:
-    """What is charged must follow from what the path promises: a smaller charge would not be the path's price."""
+    """The charge must follow from the path's promise: a smaller charge would not be the path's price."""
     charge = request.charge
     promised = replace(charge, bound=release.bound)
     if not promised.implies(charge).holds:

@@ -1,4 +1,4 @@
-"""How much may be revealed: one file a bound."""
+"""Bounds on the privacy loss, one file a bound."""
 
 from tacit.guarantees.bounds.approximate import Approximate, Pointwise
 from tacit.guarantees.bounds.base import Bound, Level

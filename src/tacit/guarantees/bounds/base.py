@@ -1,4 +1,4 @@
-"""What every bound answers: a curve delta(epsilon), its inverse, and its Rényi divergences.
+"""The interface of all bounds: a curve delta(epsilon), its inverse, and its Rényi divergences.
 
 All three are upper bounds, rounded against us: the mechanism reveals no more than they say.
 """
@@ -201,7 +201,7 @@ def solve_epsilon(delta_at: Callable[[float], float], delta: float, *, start: fl
 
 
 def _crossing(low: float, high: float, above: float, below: float, middle: float) -> float:
-    """Where the line from (low, above > 0) to (high, below <= 0) is zero, moved towards the middle by a thousandth
+    """The zero of the line from (low, above > 0) to (high, below <= 0), moved towards the middle by a thousandth
     of the way, or by a few floats: the next point then lies on the other side, and the bracket closes on both."""
     width = high - low
     found = low + width * (above / (above - below))

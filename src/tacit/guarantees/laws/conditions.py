@@ -1,7 +1,7 @@
-"""How conditions compose: what is assumed of several releases taken together.
+"""Composition of conditions: the joint assumptions of several releases.
 
 The bound composes by the laws of its kind; this file says whether it may, and under which condition the
-result holds. Where the sources have no theorem the answer is `NoLaw`, with a counterexample.
+result holds. If the sources have no theorem, the answer is `NoLaw`, with a counterexample.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The laws: each is a function with the theorem that makes it true. What is not here is `NoLaw`."""
+"""The laws: each is a function with the theorem that makes it true. Everything else is `NoLaw`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every discrete law offers: exact draws, and certified probabilities for error bars."""
+"""The interface of all discrete distributions: exact draws, and certified probabilities for error bars."""
 
 from __future__ import annotations
 

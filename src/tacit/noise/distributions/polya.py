@@ -43,7 +43,7 @@ MOST_SHAPE = 4096
 
 @dataclass(frozen=True, slots=True)
 class _Blocks:
-    """Where the blocks lie, and the weights Gamma(k+r)/Gamma(k+1) q^k of their first numbers; 0 < r <= 1."""
+    """The blocks, and the weights Gamma(k+r)/Gamma(k+1) q^k of their first numbers; 0 < r <= 1."""
 
     shape: Fraction
     rate: Fraction

@@ -70,7 +70,7 @@ class Pair:
     """False where products of the pair bound the composed mechanism from above only."""
 
     measured: ClassVar[bool] = False
-    """Whether each value of an upper bound is the outcome of an account of its own, and dear."""
+    """Whether each value of an upper bound needs an expensive account of its own."""
 
     @property
     def symmetric(self) -> bool:
@@ -121,7 +121,7 @@ class Pair:
         """An upper bound, rounded up, on D_order(P||Q) for order > 1 (math.inf included)."""
 
     def renyi_at_least(self, order: float) -> float:
-        """What `renyi` will not be below, where that is known at once: high orders may take long to compute."""
+        """A lower bound on `renyi` that is cheap: high orders may take long to compute."""
         return 0.0
 
     def swapped(self) -> Pair:
@@ -167,7 +167,7 @@ class Pair:
 
     @property
     def atom_count(self) -> int | None:
-        """How many finite losses the pair has, where it lists them; else None."""
+        """The number of finite losses of the pair, if it lists them; else None."""
         return None
 
     def kinks(self) -> list[float] | None:
@@ -194,7 +194,7 @@ class Pair:
 
     @property
     def has_closed_form(self) -> bool:
-        """Whether the ball of its curve is worth its time; else even one of it is composed."""
+        """Whether the ball of its curve is worth its time; if not, even a single one is composed."""
         return True
 
     def reduced(self) -> Pair:
@@ -215,7 +215,7 @@ class Pair:
         return Layers(base=self, rate=None, swapped=False)
 
     def rule_key(self, *, sampled: bool) -> Hashable:
-        """What base pairs have in common whose rules of quadrature are made together; None without a rule."""
+        """The key of base pairs whose rules of quadrature are made together; None without a rule."""
         return None
 
     @classmethod

@@ -57,7 +57,7 @@ class ObjectivePair(UpperCurvePair):
 
     @property
     def factor(self) -> int:
-        """How many Gaussian curves are added."""
+        """The number of added Gaussian curves."""
         return 1 if self.loss == "logistic" else 1 << self.rows
 
     def _shift(self) -> Any:

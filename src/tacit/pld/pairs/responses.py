@@ -212,7 +212,7 @@ class BalancedResponsePair(ListedPair):
 
     @property
     def _idle(self) -> bool:
-        """Whether some outcome tells two categories not apart."""
+        """Whether some outcome is equally likely for two categories."""
         return self.shared > 0 or 2 * self.supporting < self.outcomes
 
     @property

@@ -124,7 +124,7 @@ class ShuffledPair(Pair):
 
     @property
     def telling(self) -> int:
-        """How many outcomes are for one of two values and not for the other."""
+        """The number of outcomes that support one of two values and not the other."""
         return 2 * (self.supporting - self.shared)
 
     @property

@@ -26,7 +26,7 @@ _ADDRESS = re.compile(r"https?://[^\s<>\"{}|\\^`]+|urn:[a-z0-9][a-z0-9-]*:[^\s<>
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogueWords:
-    """What a catalogue asks beside the release: the address of the folder, a licence, a publisher."""
+    """The catalogue's fields beside the release: the address of the folder, a licence, a publisher."""
 
     base: str = ""
     licence: str = ""
@@ -54,7 +54,7 @@ def address(parameter: str, text: str) -> str:
 
 
 def sentences(folder: PublishedFolder) -> str:
-    """What every catalogue says of privacy: the promise with its unit and its condition, and what intervals cover."""
+    """The privacy fields of every catalogue: the promise, its unit and condition, and the content of intervals."""
     promise = stated(folder)
     said = [
         f"Published with a privacy guarantee: {in_words(promise.bound)}{str(promise).removeprefix(str(promise.bound))}."

@@ -24,9 +24,9 @@ from tacit.report.view import Markup, join, tag
 
 MET, NOT_MET, OTHERS = "met", "not met", "not ours to say"
 LEVELS = (
-    ("Privacy parameters and unit", "What is promised, to whom, given what."),
+    ("Privacy parameters and unit", "The promise, its unit and its condition."),
     ("What can undermine the promise", "Algorithms, accuracy, bias, security, side channels."),
-    ("Collection and access", "What happens to the data before and beside the release."),
+    ("Collection and access", "The treatment of the data before and beside the release."),
 )
 LARGE_EPSILON, LARGE_DELTA = 10.0, 1e-5
 

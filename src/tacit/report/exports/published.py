@@ -71,7 +71,7 @@ class PublishedTable:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What this release promises by itself."""
+        """The promise of this release alone."""
         return from_record(self.certificate["guarantee"])
 
     @property
@@ -153,7 +153,7 @@ class PublishedFolder:
 
     @property
     def product(self) -> str:
-        """What is published: summary statistics, a model, or synthetic rows."""
+        """The kind of publication: summary statistics, a model, or synthetic rows."""
         kinds = {t.kind for t in self.tables}
         if kinds <= SYNTHETIC:
             return "Synthetic data"

@@ -300,7 +300,7 @@ def _mechanisms(folder: PublishedFolder) -> str:
 
 
 def exactness(folder: PublishedFolder) -> list[str]:
-    """What stands between the proof and the computer's arithmetic: nothing, or a probability that is counted."""
+    """The gap between the proof and the computer's arithmetic: none, or a counted probability."""
     if not any(t.noisy for t in folder.tables):
         return []
     cost = max(float(t.certificate.get("numerical_delta") or 0.0) for t in folder.tables)

@@ -137,7 +137,7 @@ def signed_by(key: bytes, signature: Any, format: str, digest: str) -> bool:
 
 
 def problems(data: bytes, expected: str) -> tuple[list[str], list[str]]:
-    """What does not hold, and what a reader should know; nothing does not hold in a bundle as it was made."""
+    """Failed checks, and notes for a reader. A bundle as it was made has no failed check."""
     try:
         return _problems(data, expected)
     except Exception as problem:  # whatever a changed file makes a reader raise

@@ -1,7 +1,7 @@
 """Ways to open a table: files of two kinds, frames of this process, tables that have an engine already.
 
-Each way gives an `Opened`: a table of an engine with its types, and no row read. What has to be brought into the engine
-is brought by `load`, at the first question, after that was paid for.
+Each way gives an `Opened`: a table of an engine with its types, and no row read. `load` brings rows into the engine at
+the first question, after its charge.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["Opened", "Wish"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """What holds for every way to open a table."""
+    """Rules for every way to open a table."""
 
     columns: tuple[str, ...]
     memory: str

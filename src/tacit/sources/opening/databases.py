@@ -76,7 +76,7 @@ def _problem(asked: Files) -> str:
 
 
 def _attached(asked: Files, path: Path, duck: Duck) -> str:
-    """Where the view is, in a connection of our own; the file is opened for reading alone."""
+    """The place of the view, in a connection of our own. The file is opened for reading only."""
 
     base = f"{BASE}_{secrets.token_hex(6)}"
 

@@ -73,7 +73,7 @@ separators (Shift-JIS, GBK), one bad byte would change the record: such encoding
 
 
 def kind_of(path: str) -> str:
-    """What kind of file this is, by its name; nothing where the ending is not known."""
+    """The kind of a file by its name; nothing if the ending is unknown."""
     lower = path.lower()
     return next((kind for kind, endings in ENDINGS.items() if lower.endswith(endings)), "")
 
@@ -181,7 +181,7 @@ class Files:
 
     @property
     def kind(self) -> str:
-        """What kind of file this is, by its name."""
+        """The kind of a file by its name."""
         return kind_of(self.path)
 
     @property
@@ -190,7 +190,7 @@ class Files:
         return self.kind == "Parquet"
 
     def describe(self) -> dict[str, Any]:
-        """What was said beside the path, as plain values, for plans and certificates; nothing for a plain path."""
+        """The options beside the path, as plain values, for plans and certificates; nothing for a plain path."""
         found: dict[str, Any] = {
             "partitions": list(self.partitions), "multiline": self.multiline,
             "separator": SEPARATORS.get(self.separator or "", ""), "decimal": self.decimal,
@@ -220,7 +220,7 @@ class Files:
         return tuple(state.path for state in self.states())
 
     def values(self, path: Path) -> dict[str, str | None]:
-        """What the names of a file's folders say about the columns that were asked for."""
+        """The values of the asked columns in the names of a file's folders."""
         said = dict(part.split("=", 1) for part in path.parts[:-1] if "=" in part)
         missing = [name for name in self.partitions if name not in said]
         if missing:

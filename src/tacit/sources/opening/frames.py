@@ -67,7 +67,7 @@ def started(memory: str, source: str) -> Duck:
 
 
 class Duck:
-    """One connection. What is done to rows here is done inside the door."""
+    """One connection. All work on rows happens here inside the error boundary."""
 
     def __init__(self, memory: str) -> None:
         import ibis
@@ -92,7 +92,7 @@ class Duck:
             self.run("SET enable_external_access = false")
             self.run("SET lock_configuration = true")
         self.kind = ""
-        """What stands behind the name of the rows: a view, a table, or nothing yet."""
+        """The object behind the name of the rows: a view, a table, or nothing yet."""
 
     def close(self) -> None:
         """Ends the connection and removes its folder."""

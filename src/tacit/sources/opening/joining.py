@@ -45,7 +45,7 @@ from tacit.sources.opening.textfiles import names_in
 def names_of(asked: Files) -> list[str]:
     """The columns that have a name, in the order of the first file; columns in the names of folders are not among them.
 
-    Where the separator of a text file is not said, it is the one that gives the most columns.
+    If the separator of a text file is not given, it is the one that gives the most columns.
     """
     if asked.kind in ("Stata", "SPSS", "SAS"):
         return statfiles.names_of(asked)
@@ -111,7 +111,7 @@ class Joined:
         return (*own, self.other) if self.public else own
 
     def describe(self) -> dict[str, Any]:
-        """What was declared about it, as plain values, for plans and certificates."""
+        """Its declarations, as plain values, for plans and certificates."""
         own, other = (d.describe() if isinstance(d, Files | Joined) else {} for d in (self.table, self.other))
         step = {"table": _name(self.other), "on": list(self.on), "public": self.public}
         return {**own, "joins": [*own.get("joins", []), {**step, **({"reading": other} if other else {})}]}
@@ -296,7 +296,7 @@ def _key(relation: Any, name: str) -> Any:
 
 
 def digest_of_rows(names: Sequence[str], rows: Any) -> str:
-    """What tells one public table from another: the names of its columns, and its rows in any order.
+    """The identity of a public table: the names of its columns, and its rows in any order.
 
     Numbers are what they are, in whichever type they are kept, as far as all types are read alike: below 2^53. A value
     that is no number has its kind, since a day or a decimal is not read as the text of it. It is not keyed: anybody may

@@ -48,7 +48,7 @@ DIGITS = 38
 MOMENTS = "us"
 """The unit of moments of 96 bits in the engines; nanoseconds would wrap around outside of 1678 to 2262."""
 SAME = {("UUID", "BLOB")}
-"""What DuckDB makes of a type that it sees, and of Arrow's: different, but cast exactly."""
+"""Pairs of a DuckDB type and an Arrow type that differ and are cast exactly."""
 
 
 def open_parquet(asked: Files, wish: Wish) -> Opened:

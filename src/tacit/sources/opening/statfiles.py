@@ -3,12 +3,13 @@
 When a file is opened its metadata are read: names, types, formats, labels. Rows come after the charge, in pieces. Two
 habits of the reader are avoided, since one value would decide for all: it stops at text that is not in the file's
 encoding, and at days that Python's calendar does not have. Text is therefore read byte by byte and decoded here, each
-value by itself; days come as the numbers that are stored. What cannot be read is missing, alone.
+value by itself; days come as the numbers that are stored. An unreadable value is missing, and no other value is
+affected.
 
 A number with labels is its label where the column was declared as a category of words, else the number.
 
-SAS transport files of version 5 do not say how many rows they have. What is blank at their end may be padding or rows
-of people who answered nothing, and the reader takes it for padding. A row of which every byte is blank is therefore no
+SAS transport files of version 5 do not say how many rows they have. Blanks at their end may be padding or rows of
+people who answered nothing, and the reader takes them for padding. A row of which every byte is blank is therefore no
 record, wherever it stands: whether a row counts depends on that row alone. No number of rows is public then (`Facts`).
 """
 
@@ -176,7 +177,7 @@ def _head(asked: Files, path: Path) -> tuple[dict[str, Stored], str]:
 
 
 def _encoding(asked: Files, path: Path, read: Read) -> str:
-    """What the file says of its text; Stata's by its version."""
+    """The file's encoding by its own record; Stata's by its version."""
     said = ""
     # Names that are not in the file's own encoding stop the reader: they are then taken for UTF-8.
     with contextlib.suppress(Exception):
@@ -196,7 +197,7 @@ def _encoding(asked: Files, path: Path, read: Read) -> str:
 
 
 def _days(kind: str, form: str) -> tuple[float, int] | None:
-    """How a number of this format tells a day: the length of a day, and the day of its zero; None for others."""
+    """The day coded by a number of this format: the length of a day, and the day of its zero; None for others."""
     form = form.upper()
     if kind == "Stata":
         form = form.replace("-", "")

@@ -1,7 +1,7 @@
 """CSV and TSV files: text, line by line, until the declared types are given to it, after the charge.
 
-Nothing is guessed from the lines: neither marks nor types. The header alone is read when the file is opened. Where the
-separator is not said, it is the one under which the header names all declared columns; of several, the one that gives
+Nothing is guessed from the lines: neither marks nor types. The header alone is read when the file is opened. If the
+separator is not given, it is the one under which the header names all declared columns; of several, the one that gives
 the most columns.
 """
 
@@ -57,7 +57,7 @@ def opened(path: str, encoding: str | None = None) -> Any:
 
 
 def _check(path: str, encoding: str, first: bytes) -> None:
-    """What the first bytes of a file show: they are its header's, and nobody's."""
+    """The first bytes of a file, which belong to its header and to nobody's row."""
     marked = "utf-8" if first == UTF8 else "utf-16" if first[:2] in MARKS else ""
     if marked and not encoding.startswith(marked):
         raise BadData(
@@ -219,7 +219,7 @@ def _blocks(file: Any, multiline: bool) -> Iterator[bytes]:
 
 
 def _whole(held: bytes, multiline: bool) -> tuple[int, bool]:
-    """How much of this is whole records, and whether one that is too long comes next."""
+    """The length of the whole records in it, and whether a record that is too long comes next."""
     if not multiline or b'"' not in held:
         return held.rfind(b"\n") + 1, False
     data = np.frombuffer(held, dtype=np.uint8)

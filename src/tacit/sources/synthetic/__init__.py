@@ -1,8 +1,8 @@
 """Made-up tables: a public survey to show and test with, and twins of declared tables to rehearse plans on.
 
-This folder alone may use numpy's seeded generator. What it draws describes nobody, is public by construction and
-never becomes noise: the randomness of releases comes from `noise.source` and from nowhere else. The same seed
-gives the same table with the same version of numpy.
+This folder alone may use numpy's seeded generator. Its draws describe nobody, are public by construction and never
+become noise: the randomness of releases comes from `noise.source` and from nowhere else. The same seed gives the same
+table with the same version of numpy.
 """
 
 from __future__ import annotations

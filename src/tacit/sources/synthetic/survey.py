@@ -144,7 +144,7 @@ BANDS = 18
 
 
 def survey_schema() -> Schema:
-    """What a custodian would declare about the survey: bounds as one knows them without looking."""
+    """A custodian's declarations about the survey: bounds that are known without looking."""
     return Schema(
         {
             "region": category([r.name for r in REGIONS]),

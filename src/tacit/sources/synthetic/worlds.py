@@ -70,7 +70,7 @@ class Histories:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Known:
-    """What is known of some people: for each a row of items, values and days."""
+    """An attacker's knowledge about some people: for each a row of items, values and days."""
 
     item: Integers
     value: Integers
