@@ -92,6 +92,40 @@ def test_tokens_are_hashed_scoped_expiring_and_revocable(desk: Desk) -> None:
             desk.accounts.new_token(andy, "a", scopes, days, 90)
 
 
+def test_what_was_made_while_the_clock_was_ahead_is_void(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock that was a year ahead, and was set right, leaves no session, link or token that lives for a year."""
+    andy = desk.accounts.person("andy")
+    assert andy is not None
+    with monkeypatch.context() as patch:
+        patch.setattr(rules, "now", lambda: time.time() + 3e7)
+        secret, _ = desk.accounts.sign_in("andy", PASSWORD, "x")
+        token = desk.accounts.new_token(andy, "a", ("read",), 1, 90)
+        link = desk.accounts.invite("eve", ["analyst"])
+        assert desk.accounts.session(secret) is not None
+        assert desk.accounts.token(token) is not None
+        assert desk.accounts.link(link) is not None
+    assert desk.accounts.session(secret) is None
+    assert desk.accounts.token(token) is None
+    assert desk.accounts.link(link) is None
+
+
+def test_few_sign_ins_wait_at_once(desk: Desk) -> None:
+    """Each holds a thread of the server: of many at once most are asked to come back, and pages are served."""
+    accounts = desk.accounts
+    for _ in range(2):
+        accounts._slots.acquire()
+    accounts._in_line = rules.MOST_IN_LINE
+    began = time.monotonic()
+    with pytest.raises(NotAllowed, match="too much is asked"):
+        accounts.sign_in("andy", PASSWORD, "x")
+    assert time.monotonic() - began < 8
+    accounts._in_line = 0
+    for _ in range(2):
+        accounts._slots.release()
+    accounts.sign_in("andy", PASSWORD, "x")
+    assert accounts._in_line == 0
+
+
 def test_a_reset_voids_key_sessions_and_tokens(desk: Desk) -> None:
     olga = desk.accounts.person("olga")
     assert olga is not None

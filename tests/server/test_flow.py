@@ -213,6 +213,100 @@ def test_two_ways_to_approve(tmp_path: Path) -> None:
         assert found.desk.pool.call("verify", str(found.desk.files(row)), place, seconds=120)["ok"]
 
 
+PLAN = """
+[data]
+path = "people.csv"
+table = "people"
+version = "2026"
+
+[protect]
+unit = "people"
+column = "person"
+at_most = 3
+
+[schema.age]
+kind = "integer"
+low = 0
+high = 120
+
+[schema.region]
+kind = "category"
+keys = ["north", "south"]
+
+[schema.income]
+kind = "number"
+low = 0
+high = 5000
+
+[budget]
+epsilon = 4.0
+analyst = "andy"
+
+[spend]
+epsilon = 0.1
+
+[[release]]
+kind = "mean"
+column = "age"
+by = ["region"]
+"""
+
+
+def test_a_request_from_the_command_line_is_approved_on_its_page(tmp_path: Path) -> None:
+    """The ledger has the digest of its plan alone: the approver brings the plan, and signs what the page shows."""
+    with quick_folder() as folder, served(settings_for(Path(folder) / "desk")) as found:
+        people_of(found.desk)
+        table_of(found.desk)
+        clara = found.desk.accounts.person("clara")
+        assert clara is not None
+        table = found.desk.table("people", clara)
+        found.desk.ledger(table).demand(True, by="clara")
+        plan = found.settings.roots["tables"] / "andy.toml"
+        plan.write_text(PLAN)
+        assert main(["ledger", "request", str(plan), "--note", "by the terminal"]) == 0
+        officer = found.client("olga")
+        [number] = re.findall(r"/requests/people/(\d+)", officer.get("/requests").text)
+        where = f"/requests/people/{number}"
+        view = officer.get(where).text
+        assert "came from the command line" in view
+        assert "The mean of age" in view
+        assert 'name="digest"' not in view
+        token = csrf(view)
+        # Signing without having seen it is refused, even with the right digest.
+        digest = found.desk.ledger(table).approval(int(number), "olga")
+        said = {"csrf": token, "digest": digest, "act": "approve", "passphrase": PASSPHRASE}
+        assert "could not show" in officer.post(where, data=said).text
+        # Another plan shows nothing, nor does one that is none, or says what is assumed of the data.
+        for wrong in (
+            PLAN.replace("epsilon = 0.1", "epsilon = 0.2"), PLAN.replace('"mean"', '"sum"'), "[[release]", "x = 1",
+            PLAN + "given = { random_data = 0.1 }\n", "a" * 3 + "." + "b." * 40 + "c = 1", "[release]\nkind = 1",
+        ):  # fmt: skip
+            view = officer.post(where, data={"csrf": token, "act": "show", "plan": wrong}).text
+            assert 'role="alert"' in view, wrong
+            assert 'name="digest"' not in view
+            assert "is approved" not in officer.post(where, data={**said, "plan": wrong}).text
+        view = officer.post(where, data={"csrf": token, "act": "show", "plan": PLAN}).text
+        assert "mean-age-by-region" in view
+        assert f'name="digest" value="{digest}"' in view
+        assert "is approved" in officer.post(where, data={**said, "plan": PLAN}).text
+        assert main(["release", str(plan), "--out", str(tmp_path / "out")]) == 0
+        assert "olga" in (tmp_path / "out" / "certificates" / "mean-age-by-region.json").read_text()
+
+
+def test_an_approver_may_refuse_what_the_page_cannot_show() -> None:
+    with quick_folder() as folder, served(settings_for(Path(folder) / "desk"), workers=False) as found:
+        people_of(found.desk)
+        table_of(found.desk)
+        plan = found.settings.roots["tables"] / "andy.toml"
+        plan.write_text(PLAN)
+        assert main(["ledger", "request", str(plan)]) == 0
+        officer = found.client("olga")
+        [number] = re.findall(r"/requests/people/(\d+)", officer.get("/requests").text)
+        view = officer.get(f"/requests/people/{number}").text
+        said = {"csrf": csrf(view), "act": "refuse", "note": "send it by the desk"}
+        assert "is refused" in officer.post(f"/requests/people/{number}", data=said).text
+
+
 def test_the_first_link_works_once_and_makes_a_custodian_who_adds_a_table() -> None:
     with quick_folder() as folder, served(settings_for(Path(folder) / "desk"), workers=False) as found:
         home = found.settings.folder

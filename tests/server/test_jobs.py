@@ -24,9 +24,20 @@ COUNT = {"releases": [{"kind": "count"}], "spend": {"epsilon": 0.5}}
 @pytest.fixture
 def desk() -> Iterator[Desk]:
     with quick_folder() as folder, opened(settings_for(Path(folder) / "desk")) as found:
+        # In this process: the processes of the pool are the business of other tests.
+        found.pool = found.slow = Direct()  # type: ignore[assignment]
         people_of(found)
         table_of(found)
         yield found
+
+
+class Direct:
+    """Calls as a pool of processes takes them, made here."""
+
+    def call(self, name: str, *given: Any, seconds: float) -> Any:
+        return work.CALLS[name](*given)
+
+    def close(self) -> None: ...
 
 
 def worker_of(desk: Desk) -> Worker:
@@ -154,6 +165,26 @@ def test_a_worker_that_comes_back_late_says_nothing(desk: Desk) -> None:
     assert charges(desk) == ["committed"]
 
 
+def test_a_lease_that_ran_out_just_before_the_charge_charges_nothing(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = submitted(desk)
+    first = worker_of(desk)
+    taken = jobs.claim(desk.store, first.name)
+    assert taken is not None
+    real = jobs.mark
+
+    def and_lose(*given: Any) -> bool:
+        held = real(*given)
+        desk.store.change(JOBS, [JOBS.c.id == job], fence=taken["fence"] + 1)
+        return held
+
+    monkeypatch.setattr(jobs, "mark", and_lose)
+    first.run(taken)
+    assert charges(desk) == []
+    assert state_of(desk, job) == "running"
+
+
 def test_cancel_before_and_refusals_cost_nothing(desk: Desk) -> None:
     job = submitted(desk)
     jobs.cancel(desk.store, job)
@@ -214,6 +245,163 @@ def test_the_end_shows_on_doubling_ticks() -> None:
         104,
         108,
     ]
+
+
+def test_an_end_shows_on_a_tick_whatever_the_clock_does(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    at = [1_000.0]
+    monkeypatch.setattr(jobs, "now", lambda: at[0])
+    job = {"state": "done", "started": 1_000.0, "ended": 1_000.2}
+    assert jobs.shown_state(job, 1.0) == "running"
+    at[0] = 1_000.99
+    assert jobs.hidden(job, 1.0)
+    at[0] = 1_001.0
+    assert jobs.shown_state(job, 1.0) == "done"
+    at[0] = 10.0  # the clock jumped back: nobody waits until it is there again
+    assert jobs.shown_state(job, 1.0) == "done"
+
+
+def test_the_next_job_begins_when_the_end_of_the_last_one_shows(desk: Desk) -> None:
+    """Otherwise the start of a second job, free as a rehearsal, would tell the end of the first."""
+    first = submitted(desk)
+    second = submitted(desk, {"releases": [{"kind": "count"}], "spend": {"epsilon": 0.25}})
+    worker = Worker(desk.store, desk.settings.releases, "", tick=4.0)
+    thread = threading.Thread(target=worker.loop, daemon=True)
+    thread.start()
+    rows: list[Any] = []
+    for _ in range(3_000):
+        rows = [desk.store.one(JOBS, id=j) for j in (first, second)]
+        if rows[1]["started"]:
+            break
+        worker.over.wait(0.02)
+    worker.over.set()
+    thread.join(120)
+    assert rows[1]["started"] >= jobs.visible_at(rows[0], 4.0)
+    assert rows[0]["ended"] < jobs.visible_at(rows[0], 4.0)
+
+
+def test_what_is_on_record_shows_when_the_end_does(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A price that turns free tells the end of a job: it turns on the same tick."""
+    from tacit.server import desk as desks
+
+    job = submitted(desk)
+    table = desk.store.one(TABLES, name="people")
+    assert table is not None
+    before = desk.quote(table, COUNT, "ben")
+    worker = worker_of(desk)
+    taken = jobs.claim(desk.store, worker.name)
+    assert taken is not None
+    worker.run(taken)
+    assert state_of(desk, job) == "done"
+    with monkeypatch.context() as patch:
+        patch.setattr(desks.jobs, "hidden", lambda *_: True)
+        early = desk.quote(table, COUNT, "ben")
+        assert not early["fit"]["recorded"]
+        assert set(early) == set(before)
+        assert early["key"] == before["key"]
+    desk.store.change(JOBS, [JOBS.c.id == job], started=taken["started"] - 100, ended=taken["started"] - 99)
+    assert desk.quote(table, COUNT, "ben")["fit"]["recorded"]
+
+
+def test_a_job_is_stopped_on_a_tick(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wish to stop tells no more about the time of a read than the end does: an answer of before the tick stands."""
+    job = submitted(desk)
+    worker = Worker(desk.store, desk.settings.releases, "", tick=30.0)
+    monkeypatch.setattr(jobs, "LEASE", 0.3)
+    real = jobs.mark
+
+    def and_cancel(*given: Any) -> bool:
+        jobs.cancel(desk.store, job)
+        return real(*given)
+
+    monkeypatch.setattr(jobs, "mark", and_cancel)
+    taken = jobs.claim(desk.store, worker.name)
+    assert taken is not None
+    worker.run(taken)
+    assert state_of(desk, job) == "done"
+    assert charges(desk) == ["committed"]
+
+
+def test_a_form_that_comes_back_with_another_question_is_another_job(desk: Desk) -> None:
+    table = desk.store.one(TABLES, name="people")
+    assert table is not None
+    other = {"releases": [{"kind": "count"}], "spend": {"epsilon": 0.25}}
+    quotes = [work.quote(desk.place(table), asked, "andy", desk.limits) for asked in (COUNT, other)]
+    said: dict[str, Any] = {"table": "people", "version": "2026", "person": "andy", "form": "form-number-1"}
+    first = jobs.submit(desk.store, quotes[0], **said)
+    assert jobs.submit(desk.store, quotes[0], **said) == first == "form-number-1"
+    assert jobs.submit(desk.store, quotes[1], **said) != first
+    assert jobs.submit(desk.store, quotes[0], **said, rehearsal=True) != first
+    assert jobs.submit(desk.store, quotes[0], **{**said, "person": "ben"}) != first
+    assert len(desk.store.all(JOBS)) == 4
+
+
+def test_a_clock_that_jumped_back_does_not_hide_a_charge(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Charges of a job are told by their numbers: a charge of "last year" is found, and not made twice."""
+    job = submitted(desk)
+    worker = worker_of(desk)
+    taken = jobs.claim(desk.store, worker.name)
+    assert taken is not None
+    with monkeypatch.context() as patch:
+        patch.setattr("tacit.curator.curator.read_cells", lambda *_, **__: (_ for _ in ()).throw(Killed))
+        patch.setattr(Ledger, "fail", lambda *_: None)
+        with pytest.raises(Killed):
+            worker._run(taken, threading.Event())
+    # The job was made next year, by the clock of then.
+    desk.store.change(JOBS, [JOBS.c.id == job], lease=0.0, created=taken["created"] + 3e7)
+    again = jobs.claim(desk.store, "w")
+    assert again is not None
+    worker.run(again)
+    assert state_of(desk, job) == "lost"
+    assert charges(desk) == ["reserved"]
+
+
+def test_nobody_says_nothing_was_charged_without_having_looked(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tacit.errors import LedgerError
+    from tacit.server import worker as workers
+
+    job = submitted(desk)
+    worker = worker_of(desk)
+    taken = jobs.claim(desk.store, worker.name)
+    assert taken is not None
+
+    def gone(*_: Any, **__: Any) -> None:
+        raise LedgerError(ledger="x", reason="cannot be reached")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("tacit.curator.curator.read_cells", lambda *_, **__: (_ for _ in ()).throw(Killed))
+        patch.setattr(Ledger, "fail", lambda *_: None)
+        with pytest.raises(Killed):
+            worker._run(taken, threading.Event())
+        patch.setattr(workers, "PATIENCE", 2)
+        patch.setattr(worker, "_charged", gone)
+        desk.store.change(JOBS, [JOBS.c.id == job], lease=0.0)
+        taken = jobs.claim(desk.store, worker.name)
+        assert taken is not None
+        worker.run(taken)
+    # Left to its lease, and found once the ledger is back.
+    assert state_of(desk, job) == "running"
+    desk.store.change(JOBS, [JOBS.c.id == job], lease=0.0)
+    taken = jobs.claim(desk.store, worker.name)
+    assert taken is not None
+    worker.run(taken)
+    assert state_of(desk, job) == "lost"
+
+
+def test_a_database_of_before_gets_its_new_column(tmp_path: Path) -> None:
+    from tacit.server.store import ServerStore
+
+    store = ServerStore(tmp_path)
+    store.create()
+    with store.transaction() as connection:
+        connection.exec_driver_sql("ALTER TABLE jobs DROP COLUMN mark")
+    store.close()
+    again = ServerStore(tmp_path)
+    again.create()
+    again.create()
+    assert again.all(JOBS) == []
+    again.close()
 
 
 @pytest.mark.slow

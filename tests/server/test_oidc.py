@@ -142,6 +142,13 @@ def test_bind_once_then_sign_in_and_forged_answers_do_not(world: tuple[Served, P
     stranger = found.client()
     stranger.follow_redirects = False
     assert through(stranger, provider, begin).status_code == 403
+    # An account that is bound cannot be bound to another identity, not even by who is signed in.
+    provider.forged = {"sub": "subject-9"}
+    begin = client.post("/single-sign-on/bind", data={"csrf": csrf(client.get("/account").text)})
+    assert through(client, provider, begin).status_code == 403
+    assert found.desk.accounts.by_subject(provider.url, "subject-9") is None
+    provider.forged = {}
+    assert found.desk.accounts.by_subject(provider.url, "subject-1") is not None
     # A second account cannot be bound to the same identity.
     ben = found.client("ben")
     ben.follow_redirects = False

@@ -47,7 +47,7 @@ def people_of(desk: Desk) -> None:
 
     desk.accounts._hasher = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
     # On a busy machine the processes of the pool take long to start.
-    desk.pool._wait = 300
+    desk.pool._wait = desk.slow._wait = 300
     hashed = desk.accounts._hashed(PASSWORD)
     for name, roles in ROLES.items():
         desk.store.add(PEOPLE, name=name, roles=json.dumps(roles), password=hashed, created=now())

@@ -44,6 +44,10 @@ FIRST_FILE = "first-link.txt"
 LEAST, MOST = 10, 200
 AT_ONCE = 2
 FREE_FAILURES, LONGEST_WAIT = 5, 300
+MOST_IN_LINE = 16
+"""Sign-ins that wait for their hash; a further one is asked to come back."""
+AHEAD = 300
+"""Seconds by which a clock may have been ahead of itself; sessions, links and tokens of a later time are void."""
 _NAME = re.compile(r"[a-z][a-z0-9.-]{1,39}")
 RESERVED = ("curator", "custodian", "public", "server", "everybody", "nobody")
 UNKNOWN = "the name or the password is wrong"
@@ -75,6 +79,8 @@ class WebSession:
     digest: str = ""
     token: str = ""
     scopes: frozenset[str] = frozenset()
+    unseen: float = 0.0
+    """Seconds since it was last noted as used."""
 
 
 class Directory:
@@ -87,6 +93,7 @@ class Directory:
         self._life, self._idle = session_hours * 3600, idle_minutes * 60
         self._hasher = PasswordHasher()
         self._slots = threading.BoundedSemaphore(AT_ONCE)
+        self._lock, self._in_line = threading.Lock(), 0
         self._dummy = ""
 
     # --- people --------------------------------------------------------------------------------------
@@ -177,12 +184,20 @@ class Directory:
 
     @contextlib.contextmanager
     def _slot(self) -> Any:
-        if not self._slots.acquire(timeout=10):
-            raise NotAllowed(who="somebody", what="sign in now", reason=CROWDED, hint="try again")
+        with self._lock:
+            full = self._in_line >= MOST_IN_LINE
+            self._in_line += not full
         try:
-            yield
+            # Every request has a thread: those that wait here must not take all of them.
+            if full or not self._slots.acquire(timeout=10):
+                raise NotAllowed(who="somebody", what="sign in now", reason=CROWDED, hint="try again")
+            try:
+                yield
+            finally:
+                self._slots.release()
         finally:
-            self._slots.release()
+            with self._lock:
+                self._in_line -= not full
 
     def _matches(self, kept: str, password: str) -> bool:
         from argon2.exceptions import InvalidHashError, VerificationError
@@ -279,7 +294,7 @@ class Directory:
     def link(self, secret: str) -> Row | None:
         """The purpose of a link, if it can be used; `welcome` uses it."""
         found = self._store.one(LINKS, digest=digest_of(secret))
-        if found is None or found["used"] or found["expires"] < now():
+        if found is None or found["used"] or not 0 <= found["expires"] - now() <= INVITE_HOURS * 3600 + AHEAD:
             return None
         if found["kind"] == "first" and self._store.all(PEOPLE, most=1):
             return None
@@ -338,18 +353,20 @@ class Directory:
         if found is None:
             return None
         old = time - float(found["seen"]) > self._idle or time - float(found["created"]) > self._life
+        # Made while the clock was ahead: it would live on until the clock is there again.
+        old = old or float(found["created"]) > time + AHEAD
         person = self.person(str(found["person"]))
         if old or person is None:
             self._store.drop(SESSIONS, SESSIONS.c.digest == digest)
             return None
-        return WebSession(person=person, csrf=str(found["csrf"]), digest=digest)
+        return WebSession(
+            person=person, csrf=str(found["csrf"]), digest=digest, unseen=abs(time - float(found["seen"]))
+        )
 
     def seen(self, session: WebSession) -> None:
         """The session was used; written at most once a minute."""
-        if session.digest:
-            self._store.change(
-                SESSIONS, [SESSIONS.c.digest == session.digest, SESSIONS.c.seen < now() - 60], seen=now()
-            )
+        if session.digest and session.unseen > 60:
+            self._store.change(SESSIONS, [SESSIONS.c.digest == session.digest], seen=now())
 
     def end_session(self, digest: str) -> None:
         """Sign out."""
@@ -388,7 +405,7 @@ class Directory:
         if not secret.startswith("tacit_") or len(secret) > 200:
             return None
         found = self._store.one(TOKENS, digest=digest_of(secret))
-        if found is None or found["revoked"] or found["expires"] < now():
+        if found is None or found["revoked"] or found["expires"] < now() or found["created"] > now() + AHEAD:
             return None
         person = self.person(str(found["person"]))
         if person is None:
@@ -462,13 +479,21 @@ class Directory:
         return None if found is None or not found["active"] else _person(found)
 
     def bind(self, name: str, issuer: str, subject: str) -> None:
-        """Bind an account to a subject, for good."""
+        """Bind an account to a subject, once: another one takes a reset by the custodian."""
+        wanted = f"{issuer}\n{subject}"
+        free = [PEOPLE.c.name == name, sa.or_(PEOPLE.c.subject.is_(None), PEOPLE.c.subject == wanted)]
+        bound = 0
         try:
-            self._store.change(PEOPLE, [PEOPLE.c.name == name], subject=f"{issuer}\n{subject}")
+            bound = self._store.change(PEOPLE, free, subject=wanted)
         except sa.exc.IntegrityError:
             raise NotAllowed(
                 who=name, what="be bound to this identity", reason="another account is bound to it"
             ) from None
+        if not bound:
+            raise NotAllowed(
+                who=name, what="be bound to this identity", reason="the account is bound to another one",
+                hint="a custodian resets the account on the page People",
+            )  # fmt: skip
         self._store.audit(name, "bound to single sign-on")
 
 

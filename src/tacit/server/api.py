@@ -94,6 +94,7 @@ def release(call: WebCall) -> Any:
     found = _table(call, ask=True)
     quote = call.desk.quote(found, _asked(call), call.person.name)
     rehearsal = call.body.get("rehearsal", False) is True
+    _own_key(call, quote, str(found["version"]), rehearsal)
     fit = quote["fit"]
     if not rehearsal and not fit["recorded"]:
         if fit["waits"]:
@@ -125,6 +126,16 @@ def _form(call: WebCall) -> str:
     return given
 
 
+def _own_key(call: WebCall, quote: Mapping[str, Any], version: str, rehearsal: bool) -> None:
+    """A key that was used stands for the same question, and for nothing else."""
+    old = call.desk.store.one(JOBS, id=_form(call)) if _form(call) else None
+    if old is not None and not jobs.is_same(old, quote, call.person.name, version, rehearsal):
+        raise InvalidParameter(
+            parameter="key", value="a text", must="not be that of another job",
+            hint="a new question takes a new key",
+        )  # fmt: skip
+
+
 def request(call: WebCall) -> Any:
     """Ask for an approval of exactly this; charges nothing and reads no row."""
     desk, found = call.desk, _table(call, ask=True)
@@ -133,13 +144,7 @@ def request(call: WebCall) -> Any:
     if not isinstance(note, str):
         raise InvalidParameter(parameter="note", value=type(note).__name__, must="be a text")
     quote = desk.quote(found, asked, call.person.name)
-    form = _form(call)
-    if (
-        form
-        and (old := desk.store.one(JOBS, id=form)) is not None
-        and (old["person"] != call.person.name or not old["request"] or old["key"] != quote["key"])
-    ):
-        raise InvalidParameter(parameter="key", value="a text", must="not be that of another job")
+    _own_key(call, quote, str(found["version"]), False)
     made = desk.pool.call(
         "request", desk.place(found), asked, call.person.name, desk.limits, note[:300], seconds=20
     )

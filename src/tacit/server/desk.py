@@ -34,6 +34,7 @@ ENDINGS = (
     ".csv", ".csv.gz", ".tsv", ".txt", ".parquet", ".dta", ".sav", ".zsav", ".sas7bdat", ".xlsx",
 )  # fmt: skip
 DEPTH, MOST_FILES = 3, 2_000
+MOST_STREAMS = 12
 KIND_OF = {
     "pure": ("epsilon",),
     "approximate": ("epsilon", "delta"),
@@ -55,10 +56,14 @@ class Desk:
         )
         self.rates = Rates(limits.requests_per_minute)
         self.pool = Pool(self.folders, processes=2)
+        # Apart from prices, which nobody keeps waiting: files made again, verification, declarations.
+        self.slow = Pool(self.folders, processes=1, wait=120.0)
         self.workers = Workers(self)
         self._ledgers: dict[str, Ledger] = {}
         self._lock = threading.Lock()
         self._pricing: dict[str, int] = {}
+        self._turns: dict[str, threading.Lock] = {}
+        self._streams: dict[str, int] = {}
 
     @property
     def folders(self) -> list[Path]:
@@ -107,6 +112,7 @@ class Desk:
         """Stop workers and give everything back."""
         self.workers.stop()
         self.pool.close()
+        self.slow.close()
         for ledger in self._ledgers.values():
             ledger.close()
         self.store.close()
@@ -168,7 +174,7 @@ class Desk:
             "created": now(), "by": by.name, "twin": "",
         }  # fmt: skip
         place = place_of(row, self.settings.database)
-        made = self.pool.call("declare", place, by.name, seconds=60)
+        made = self.slow.call("declare", place, by.name, seconds=60)
         row["ledger"] = row["ledger"] or made["place"]
         self.store.add(TABLES, **row)
         self.store.add(VERSIONS, table=name, version=row["version"], time=now(), by=by.name)
@@ -306,20 +312,52 @@ class Desk:
 
     # --- prices --------------------------------------------------------------------------------------
     def quote(self, table: Row, asked: Any, person: str, version: str | None = None) -> dict[str, Any]:
-        """The price of what is asked; a few at once for one person, so that nobody keeps the others waiting."""
+        """The price of what is asked; one at a time for one person and few that wait, so that others are not kept."""
         with self._lock:
             self._pricing[person] = self._pricing.get(person, 0) + 1
             crowded = self._pricing[person] > self.settings.limits.prices_at_once
+            turn = self._turns.setdefault(person, threading.Lock())
         try:
             if crowded:
                 raise NotAllowed(
                     who=person, what="ask for another price now", reason=CROWDED, hint="wait for the others"
                 )
-            given = self.place(table, version), asked, person, self.limits
-            return dict(self.pool.call("quote", *given, seconds=self.settings.limits.preview_seconds))
+            place, seconds = self.place(table, version), self.settings.limits.preview_seconds
+            with turn:
+                found = dict(self.pool.call("quote", place, asked, person, self.limits, seconds=seconds))
+                if found["fit"]["recorded"] and self._ends_later(str(found["key"])):
+                    # On record since a moment that does not show yet: the same as a moment before.
+                    place["unrecorded"] = True
+                    found = dict(self.pool.call("quote", place, asked, person, self.limits, seconds=seconds))
+            return found
         finally:
             with self._lock:
                 self._pricing[person] -= 1
+                if not self._pricing[person]:
+                    del self._pricing[person]
+
+    def _ends_later(self, key: str) -> bool:
+        """Does the record of a question come from a job whose end does not show yet?"""
+        rows = [j for j in self.store.all(JOBS, key=key, rehearsal=0) if not j["replayed"]]
+        shown = [j["state"] == "done" and self.state(j) == "done" for j in rows]
+        return not any(shown) and any(self.state(j) == "running" for j in rows)
+
+    def may_stream(self, person: str) -> None:
+        """Refuse one stream of events too many of a person, so that nobody takes all connections."""
+        with self._lock:
+            if self._streams.get(person, 0) >= MOST_STREAMS:
+                raise NotAllowed(who=person, what="follow more jobs", reason=CROWDED, hint="close other tabs")
+
+    @contextmanager
+    def stream(self, person: str) -> Iterator[None]:
+        """One stream of events of a person, while it runs."""
+        with self._lock:
+            self._streams[person] = self._streams.get(person, 0) + 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._streams[person] -= 1
 
     # --- jobs and releases ---------------------------------------------------------------------------
     def job(self, number: str, person: Member) -> Row:
@@ -362,7 +400,7 @@ class Desk:
                 str(out),
                 job["key"],
             )
-            self.pool.call("replay", *given, seconds=60)
+            self.slow.call("replay", *given, seconds=60)
         return out
 
     def answer(self, job: Row) -> dict[str, Any]:
@@ -435,7 +473,7 @@ class Workers:
         settings = self._desk.settings
         said = {
             "folder": str(settings.folder), "database": settings.database, "releases": str(settings.releases),
-            "folders": [str(f) for f in self._desk.folders],
+            "folders": [str(f) for f in self._desk.folders], "tick": settings.limits.tick_seconds,
         }  # fmt: skip
         process = subprocess.Popen(
             [sys.executable, "-m", "tacit.server.worker"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,

@@ -9,7 +9,7 @@ worker, which first looks into the ledger:
     neither                           nothing was charged, and it is run
 
 The ledger decides about budgets, whatever happens here: two workers on one job could charge twice at most, and never
-answer without a charge.
+answer without a charge. Which charges are a job's is told by their numbers in the ledger (`mark`), not by a clock.
 """
 
 from __future__ import annotations
@@ -41,6 +41,9 @@ WORDS = {
     "stopped": "stopped after the charge, which stays",
 }
 LOST = "the budget was charged and no answer came: the work was interrupted, or the rows could not be read"
+UNKNOWN = (
+    "the ledger could not be reached; whether the budget was charged stands in the ledger, once it is back"
+)
 MOST_WAITING = 50
 
 
@@ -48,10 +51,15 @@ def submit(
     store: ServerStore, quote: Mapping[str, Any], *, table: str, version: str, person: str, form: str = "",
     rehearsal: bool = False, request: int = 0,
 ) -> str:  # fmt: skip
-    """A new job for a priced question; the same form sent twice is one job. With a request it waits for approval."""
+    """A new job for a priced question; the same form sent twice is one job. With a request it waits for approval.
+
+    A form that comes again with another question (the back button) is a new job: nobody is shown the old answer.
+    """
     number = form or new_secret(12)
-    if (known := store.one(JOBS, id=number)) is not None and known["person"] == person:
-        return number
+    if (known := store.one(JOBS, id=number)) is not None:
+        if is_same(known, quote, person, version, rehearsal):
+            return number
+        number = new_secret(12)
     waiting = store.all(JOBS, person=person, state="queued")
     if len(waiting) >= MOST_WAITING:
         raise NotAllowed(
@@ -67,9 +75,17 @@ def submit(
             state="asked" if request else "queued", rehearsal=int(rehearsal), request=request,
         )  # fmt: skip
     except sa.exc.IntegrityError:
-        if (known := store.one(JOBS, id=number)) is None or known["person"] != person:
-            raise NotAllowed(who=person, what="send this form", reason="its number is not theirs") from None
+        # The same form at the same moment.
+        known = store.one(JOBS, id=number)
+        if known is None or not is_same(known, quote, person, version, rehearsal):
+            raise NotAllowed(who=person, what="send this form", reason="its number is taken") from None
     return number
+
+
+def is_same(job: Row, quote: Mapping[str, Any], person: str, version: str, rehearsal: bool) -> bool:
+    """Is a job the one that this form asks for: the same question of the same person?"""
+    asked = person, quote["digest"], quote["key"], version, rehearsal
+    return asked == (job["person"], job["digest"], job["key"], job["version"], bool(job["rehearsal"]))
 
 
 def start(store: ServerStore, number: str) -> bool:
@@ -121,6 +137,13 @@ def renew(store: ServerStore, job: Row) -> tuple[bool, bool]:
     return held, found is not None and bool(found["stop"])
 
 
+def mark(store: ServerStore, job: Row, sequence: int) -> bool:
+    """Note the ledger's newest entry before the first charge of a job, if the job is still this worker's."""
+    mine = [JOBS.c.id == job["id"], JOBS.c.fence == job["fence"], JOBS.c.state == "running"]
+    store.change(JOBS, [*mine, JOBS.c.mark == 0], mark=sequence)
+    return renew(store, job)[0]
+
+
 def finish(store: ServerStore, job: Row, state: str, **values: Any) -> bool:
     """Say how a job ended, if it is still this worker's."""
     mine = [JOBS.c.id == job["id"], JOBS.c.fence == job["fence"], JOBS.c.state == "running"]
@@ -138,17 +161,26 @@ def cancel(store: ServerStore, number: str) -> None:
 def visible_at(job: Row, tick: float) -> float:
     """When the end of a job may show: at 1, 2, 4, 8 ... ticks after its start.
 
-    The time of a read depends on the rows. It shows to a factor of two, and no closer.
+    The time of a read depends on the rows. It shows to a factor of two, and no closer. A worker begins its next job at
+    that moment, too, and stops a job at such a moment: otherwise a second job would tell the end of the first.
     """
     if job["state"] in OPEN or not job["started"]:
         return float(job["ended"])
-    took = max(float(job["ended"]) - float(job["started"]), 1e-9)
+    return tick_after(float(job["started"]), float(job["ended"]), tick)
+
+
+def tick_after(started: float, moment: float, tick: float) -> float:
+    """The first of the moments 1, 2, 4, 8 ... ticks after the start that is not before this one."""
+    took = moment - started
     steps = max(0, math.ceil(math.log2(took / tick))) if took > tick else 0
-    return float(job["started"]) + tick * float(2**steps)
+    return started + tick * float(2**steps)
 
 
 def shown_state(job: Row, tick: float) -> str:
     """The state that a person is shown now."""
-    ended = job["state"] not in OPEN
-    early = ended and now() < visible_at(job, tick) < now() + 86_400
-    return "running" if early else str(job["state"])
+    return "running" if hidden(job, tick) else str(job["state"])
+
+
+def hidden(job: Row, tick: float) -> bool:
+    """Has a job ended, and may its end not show yet? A clock that jumped back hides nothing."""
+    return job["state"] not in OPEN and float(job["started"]) <= now() < visible_at(job, tick)

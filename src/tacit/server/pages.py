@@ -112,7 +112,9 @@ def _submitted(call: WebCall, table: Row, quote: dict[str, Any]) -> str:
 
 def _requested(call: WebCall, table: Row, asked: dict[str, Any], quote: dict[str, Any]) -> str:
     desk, form = call.desk, _form(call)
-    if (known := desk.store.one(JOBS, id=form)) is not None:
+    if (known := desk.store.one(JOBS, id=form)) is not None and jobs.is_same(
+        known, quote, call.person.name, str(table["version"]), False
+    ):
         return str(known["id"])
     made = desk.pool.call(
         "request",
@@ -227,13 +229,16 @@ def job_events(call: WebCall) -> Response:
         except (NotFound, TacitError):
             return ""
 
+    desk.may_stream(call.person.name)
+
     async def events() -> AsyncIterator[bytes]:
-        for _ in range(3600):
-            state = await run_in_threadpool(look)
-            yield f"data: {json.dumps({'state': state, 'words': jobs.WORDS.get(state, '')})}\n\n".encode()
-            if state not in ("queued", "running"):
-                return
-            await asyncio.sleep(tick)
+        with desk.stream(session.person.name):
+            for _ in range(3600):
+                state = await run_in_threadpool(look)
+                yield f"data: {json.dumps({'state': state, 'words': jobs.WORDS.get(state, '')})}\n\n".encode()
+                if state not in ("queued", "running"):
+                    return
+                await asyncio.sleep(tick)
 
     return StreamingResponse(events(), media_type="text/event-stream")
 
@@ -274,28 +279,55 @@ def _request(call: WebCall) -> tuple[Row, dict[str, Any], Row | None]:
 def request_page(call: WebCall, **values: Any) -> Response:
     """The officer's view of a request: what is asked, about whom, at what price, what it may reveal."""
     table, request, job = _request(call)
-    quote = None
-    if job is not None and request["state"] != "closed":
-        with contextlib.suppress(TacitError):
-            quote = call.desk.quote(table, json.loads(job["plan"]), str(job["person"]), str(job["version"]))
+    problem, quote = "", None
+    try:
+        quote = _quoted(call, table, request, job)
+    except TacitError as error:
+        problem = f"{error.message}. {error.hint}".strip(". ") + "."
     digest = ""
-    if quote is not None and quote["digest"] != request["plan"]:
-        quote = None
-    approves = "approver" in call.desk.access(table, call.person) and request["analyst"] != call.person.name
+    access = call.desk.access(table, call.person)
+    approves = "approver" in access and request["analyst"] != call.person.name
     # Nobody signs what the page cannot show.
     approves = approves and quote is not None
     if approves and request["state"] != "closed":
         digest = call.desk.ledger(table).approval(int(request["sequence"]), call.person.name)
     about: dict[str, Any] = {
         "table": table, "request": request, "job": job, "quote": quote, "digest": digest, "approves": approves,
+        "problem": problem, "pasted": call.field("plan"), "approver": "approver" in access,
+        "refuses": request["analyst"] != call.person.name and bool(access & {"approver", "custodian"}),
         "said": json.loads(table["declaration"]), "own": request["analyst"] == call.person.name,
         "standing": call.desk.standing(table), "account": call.desk.accounts.person(call.person.name),
     }  # fmt: skip
     return call.page("request.html", **(about | values))
 
 
+def _quoted(call: WebCall, table: Row, request: dict[str, Any], job: Row | None) -> dict[str, Any] | None:
+    """What a request asks, in full: from its job, or from the plan file that the approver pasted.
+
+    The ledger keeps the digest of a plan and a sentence about it. A request from the command line has no job here, so
+    that whoever signs it brings the plan; one with another digest shows nothing.
+    """
+    desk, plan = call.desk, call.field("plan").strip()
+    if request["state"] == "closed" or (job is None and not plan):
+        return None
+    analyst, version = str(request["analyst"]), str(request["version"])
+    if job is not None:
+        asked = json.loads(job["plan"])
+    else:
+        asked = desk.pool.call("asked_in", plan, seconds=desk.settings.limits.preview_seconds)
+    quote = desk.quote(table, asked, analyst, version)
+    if quote["digest"] != request["plan"]:
+        raise InvalidParameter(
+            parameter="plan", value="a plan", must="be the one of this request",
+            hint="schema, unit, questions and prices must be the same as here; nothing was approved",
+        )  # fmt: skip
+    return quote
+
+
 def request_act(call: WebCall) -> Response:
-    """Approve with a signature, refuse with a reason, or take back."""
+    """Approve with a signature, refuse with a reason, or take back; or show a plan that was brought along."""
+    if call.field("act") == "show":
+        return request_page(call)
     table, request, job = _request(call)
     desk, ledger, number, by = call.desk, call.desk.ledger(table), int(request["sequence"]), call.person
     access, act, note = desk.access(table, by), call.field("act"), call.field("note").strip()[:300]
@@ -306,6 +338,11 @@ def request_act(call: WebCall) -> Response:
         raise NotAllowed(
             who=by.name, what="approve", reason="the request is not the one that the page showed"
         )
+    if act in ("approve", "sign") and _quoted(call, table, request, job) is None:
+        raise NotAllowed(
+            who=by.name, what="approve", reason="the page could not show what is asked",
+            hint="paste the plan file on the page of the request",
+        )  # fmt: skip
     if act == "approve":
         key = desk.accounts.signer(by, call.field("passphrase"))
         ledger.approve(number, by=by.name, key=key, note=note, signed="server")
@@ -387,7 +424,7 @@ def release_page(call: WebCall, **values: Any) -> Response:
     )
     others = [
         j for j in call.desk.store.all(JOBS, table=job["table"], state="done", rehearsal=0)
-        if j["charge"] > job["charge"] and "custodian" in access
+        if j["charge"] > job["charge"] and "custodian" in access and call.desk.state(j) == "done"
     ]  # fmt: skip
     sees = _values(call, job, access)
     about: dict[str, Any] = {
@@ -410,7 +447,7 @@ def release_act(call: WebCall) -> Response:
     reason = call.field("reason").strip()[:300]
     if act == "verify" and not job["rehearsal"]:
         folder = desk.files(job)
-        found = desk.pool.call("verify", str(folder), desk.place(table)["ledger"], seconds=120)
+        found = desk.slow.call("verify", str(folder), desk.place(table)["ledger"], seconds=120)
         if not _values(call, job, access):
             # A reason may quote a value.
             found["findings"] = [{**f, "why": ""} for f in found["findings"]]

@@ -78,6 +78,7 @@ JOBS = sa.Table(
     sa.Column("message", _T, nullable=False, default=""), sa.Column("charge", _I, nullable=False, default=0),
     sa.Column("replayed", _I, nullable=False, default=0), sa.Column("rehearsal", _I, nullable=False, default=0),
     sa.Column("version", _T, nullable=False, default=""), sa.Column("request", _I, nullable=False, default=0),
+    sa.Column("mark", _I, nullable=False, default=0, server_default="0"),
 )  # fmt: skip
 PUBLISHED = sa.Table(
     "published", _meta,
@@ -167,9 +168,11 @@ class ServerStore:
                     connection.exec_driver_sql(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
                     connection.exec_driver_sql(f"SET search_path TO {SCHEMA}")
                     _meta.create_all(connection)
+                    _complete(connection, SCHEMA)
             else:
                 with self._engine.begin() as connection:
                     _meta.create_all(connection)
+                    _complete(connection, None)
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -246,6 +249,13 @@ class ServerStore:
     def close(self) -> None:
         """Give connections back."""
         self._engine.dispose()
+
+
+def _complete(connection: Connection, schema: str | None) -> None:
+    """Add the columns that a database of an earlier version has not."""
+    known = {c["name"] for c in sa.inspect(connection).get_columns("jobs", schema=schema)}
+    if "mark" not in known:
+        connection.exec_driver_sql("ALTER TABLE jobs ADD COLUMN mark INTEGER NOT NULL DEFAULT 0")
 
 
 def in_schema(database: str, schema: str) -> str:

@@ -278,7 +278,7 @@ def declare_page(call: WebCall) -> Response:
     """The second step: what the file's header says, and what nobody but the custodian can know."""
     choice = call.query.get("source", "")
     data, beside = call.desk.chosen(choice)
-    columns = call.desk.pool.call("columns_in", data, str(beside), False, seconds=20)
+    columns = call.desk.slow.call("columns_in", data, str(beside), False, seconds=20)
     return call.page(
         "declare.html", choice=choice, columns=columns, fields={}, problem="", rehearsal=None, kinds=forms.KINDS,
         multi={}, name=_name_of(choice),
@@ -294,7 +294,7 @@ def declare(call: WebCall) -> Response:
     """Record the declaration, or rehearse it on made-up rows first."""
     desk, choice = call.desk, call.field("source")
     data, beside = desk.chosen(choice)
-    columns = desk.pool.call("columns_in", data, str(beside), False, seconds=20)
+    columns = desk.slow.call("columns_in", data, str(beside), False, seconds=20)
     values: dict[str, Any] = {"rehearsal": None, "problem": ""}
     try:
         said = forms.declaration(call, data, columns)
@@ -304,7 +304,7 @@ def declare(call: WebCall) -> Response:
                 "ledger": "", "version": "", "share_record": 1,
             }  # fmt: skip
             folder = str(desk.settings.rehearsals / new_secret(9))
-            values["rehearsal"] = desk.pool.call("example", row, call.person.name, folder, seconds=60)
+            values["rehearsal"] = desk.slow.call("example", row, call.person.name, folder, seconds=60)
         else:
             name = desk.add_table(call.field("name").strip(), call.field("title"), said, beside, call.person)
             return call.to(f"/tables/{name}", "The table is declared. Give analysts a part in it below.")

@@ -353,6 +353,8 @@ def _refused(call: WebCall, cookies: Mapping[str, str]) -> Response | None:
         told = "NotAllowed", "you are signed out", "sign in, and do it again; nothing was sent"
         return failure(call, desk, False, 403, *told)
     if route.api and route.scope not in session.scopes:
+        about = f"{route.method} {route.path}"
+        desk.store.audit(session.person.name, "refused: scope of the token", about, call.address)
         return failure(
             call, desk, True, 403, "NotAllowed", f"the token has not the scope {route.scope!r}", ""
         )
@@ -368,6 +370,11 @@ def _forged(call: WebCall, cookies: Mapping[str, str]) -> Response | None:
     given = call.field("csrf")
     wanted = call.session.csrf if call.session is not None else cookies.get(BEFORE, "")
     if not wanted or not same(given, wanted) or not same_site(call.request, call.desk):
+        if call.session is not None:
+            about = f"{call.route.method} {call.route.path}"
+            call.desk.store.audit(
+                call.session.person.name, "refused: not a form of ours", about, call.address
+            )
         hint = "open the page again and send the form once more; nothing was done"
         return failure(call, call.desk, False, 403, "NotAllowed", "this form is too old or not ours", hint)
     return None

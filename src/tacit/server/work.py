@@ -19,7 +19,7 @@ from typing import Any
 from tacit.curator import Plan, Releases
 from tacit.curator.curator import Curator
 from tacit.curator.custodian import toml_key, toml_value
-from tacit.curator.plan_files import PlanFile, described, read_plan_text
+from tacit.curator.plan_files import PlanFile, described, parse_toml, read_plan_text
 from tacit.curator.text import _plan_rows, priced, told_of
 from tacit.errors import BadData, InvalidParameter, NotAllowed, TacitError, TooManyCells, visible
 from tacit.guarantees import Guarantee
@@ -171,7 +171,8 @@ def quote(place: Values, asked: Any, analyst: str, limits: Values) -> dict[str, 
         )
     with curator_of(place, file) as curator:
         key = key_of(place, plan, analyst)
-        fit = curator.fit(plan, key=key)
+        # What is on record, but not shown yet, is priced like a question that nobody asked.
+        fit = curator.fit(plan, key=f"{key} unrecorded" if place.get("unrecorded") else key)
     said = described(file, plan)
     said.pop("plan")
     rows = _plan_rows(plan)
@@ -197,6 +198,17 @@ def quote(place: Values, asked: Any, analyst: str, limits: Values) -> dict[str, 
             for r, row, told in zip(plan.releases, rows, told_of(plan), strict=True)
         ],
     }  # fmt: skip
+
+
+def asked_in(text: str) -> dict[str, Any]:
+    """What a plan file asks, and its price; its data, schema, unit and budget are the custodian's to say."""
+    said = parse_toml(text, parameter="plan", name="the plan")
+    spend, report = said.get("spend"), said.get("report")
+    found = {"releases": said.get("release", []), **({"spend": spend} if spend else {})}
+    if isinstance(report, Mapping) and "title" in report:
+        found["title"] = report["title"]
+    plain: dict[str, Any] = json.loads(json.dumps(found, default=str))
+    return plain
 
 
 def _meaning(guarantee: Guarantee) -> list[str]:
@@ -427,6 +439,7 @@ def problem(error: BaseException) -> dict[str, Any]:
 
 
 CALLS: dict[str, Callable[..., Any]] = {
+    "asked_in": asked_in,
     "columns_in": columns_in,
     "declare": declare,
     "example": example,

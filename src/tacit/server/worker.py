@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import _thread
 import json
+import math
 import os
 import sys
 import threading
@@ -17,10 +18,12 @@ from typing import Any
 
 from tacit.errors import LedgerError, TacitError
 from tacit.server import jobs
-from tacit.server.store import JOBS, TABLES, Row, ServerStore, in_schema, new_secret
+from tacit.server.store import JOBS, TABLES, Row, ServerStore, in_schema, new_secret, now
 
 IDLE = (0.05, 0.4)
 """Seconds between two looks for a job: at first, and after a while."""
+PATIENCE = 60
+"""Looks at a ledger that cannot be reached, a second apart, before a job is left to its lease."""
 
 
 class NotMine(Exception):
@@ -39,8 +42,8 @@ def place_of(table: Row, database: str, version: str | None = None) -> dict[str,
 class Worker:
     """One worker on a store."""
 
-    def __init__(self, store: ServerStore, releases: Path, database: str) -> None:
-        self.store, self.releases, self.database = store, releases, database
+    def __init__(self, store: ServerStore, releases: Path, database: str, tick: float = 0.0) -> None:
+        self.store, self.releases, self.database, self.tick = store, releases, database, tick
         self.name = f"{os.getpid()}-{new_secret(6)}"
         self.over = threading.Event()
 
@@ -64,6 +67,16 @@ class Worker:
             except KeyboardInterrupt:
                 # A wish to stop that came between two jobs: the lease decides.
                 continue
+            self._rest(job)
+
+    def _rest(self, job: Row) -> None:
+        """Wait until the end of a job shows: when the next one begins must not tell more than that."""
+        try:
+            found = self.store.one(JOBS, id=job["id"])
+        except LedgerError:
+            return
+        if self.tick and found is not None and jobs.hidden(found, self.tick):
+            self.over.wait(jobs.visible_at(found, self.tick) - now())
 
     def run(self, job: Row) -> None:
         """One job, to its end or to the end of its lease."""
@@ -72,7 +85,8 @@ class Worker:
         stopped = threading.Event()
 
         def watch() -> None:
-            while not done.wait(jobs.LEASE / 30):
+            stop_at = math.inf
+            while not done.wait(min(jobs.LEASE / 30, max(0.01, stop_at - now()))):
                 try:
                     held, stop = jobs.renew(self.store, job)
                 except LedgerError:
@@ -80,7 +94,10 @@ class Worker:
                 if not held:
                     lost.set()
                     return
-                if stop and not stopped.is_set():
+                if stop and stop_at == math.inf:
+                    # On a tick: whether an answer was there at another moment is not to be told.
+                    stop_at = jobs.tick_after(job["started"], now(), self.tick) if self.tick else 0.0
+                if now() >= stop_at and not stopped.is_set():
                     stopped.set()
                     if not done.is_set():
                         _thread.interrupt_main()
@@ -89,21 +106,28 @@ class Worker:
         watcher.start()
         state, values = "failed", dict[str, Any]()
         try:
-            state, values = self._run(job, lost)
-        except KeyboardInterrupt:
-            state, values = self._after(job, "cancelled", "stopped", "stopped by who asked")
+            state, values = self._ended(job, lost)
         except NotMine:
             return
-        except TacitError as problem:
-            refused = "refused" if problem.exit_code == 1 else "failed"
-            state, values = self._after(job, refused, "lost", _sentence(problem))
-        except Exception:
-            # Words of others may quote a row: one fixed sentence.
-            state, values = self._after(job, "failed", "lost", "the server could not do this")
         finally:
             done.set()
             watcher.join()
         self._finish(job, state, values)
+
+    def _ended(self, job: Row, lost: threading.Event) -> tuple[str, dict[str, Any]]:
+        """Run a job; how it ended."""
+        try:
+            return self._run(job, lost)
+        except KeyboardInterrupt:
+            return self._after(job, "cancelled", "stopped", "stopped by who asked")
+        except NotMine:
+            raise
+        except TacitError as problem:
+            refused = "refused" if problem.exit_code == 1 else "failed"
+            return self._after(job, refused, "lost", _sentence(problem))
+        except Exception:
+            # Words of others may quote a row: one fixed sentence.
+            return self._after(job, "failed", "lost", "the server could not do this")
 
     def _finish(self, job: Row, state: str, values: dict[str, Any]) -> None:
         for _ in range(600):
@@ -115,6 +139,7 @@ class Worker:
                 time.sleep(1.0)
 
     def _run(self, job: Row, lost: threading.Event) -> tuple[str, dict[str, Any]]:
+        from tacit.ledger import Ledger
         from tacit.server import work
 
         table = self.store.one(TABLES, name=job["table"])
@@ -129,12 +154,21 @@ class Worker:
             plan = file.plan()
             with work.curator_of(place, file) as curator:
                 recorded = curator.fit(plan, key=job["key"]).recorded
+            number, state = self._charged(job)
             if recorded:
-                return "done", work.replay(place, asked, job["person"], str(out), job["key"])
-            if number := self._charged(job)[0]:
+                told = work.replay(place, asked, job["person"], str(out), job["key"])
+                paid = state == "committed" and number == told["charge"]
+                return "done", {"charge": told["charge"], "replayed": int(not paid)}
+            if number:
                 return "lost", {"message": jobs.LOST, "charge": number}
             if job["attempts"] > jobs.ATTEMPTS:
                 return "failed", {"message": "it was interrupted several times; nothing was charged"}
+
+        if not job["rehearsal"]:
+            with Ledger.open(ledger_of(table, self.database)) as ledger:
+                newest = int(ledger.anchor.partition(":")[0])
+            if not jobs.mark(self.store, job, newest):
+                raise NotMine
 
         def before() -> None:
             if lost.is_set() or not jobs.renew(self.store, job)[0]:
@@ -146,36 +180,42 @@ class Worker:
         return "done", {"charge": told["charge"], "replayed": int(told["replayed"])}
 
     def _charged(self, job: Row) -> tuple[int, str]:
-        """The newest charge for this question of this person since the job was made, and what became of it."""
-        import datetime
-
+        """The newest charge for this question of this person behind the job's mark, and what became of it."""
         from tacit.ledger import Ledger
 
-        table = self.store.one(TABLES, name=job["table"])
-        if table is None or job["rehearsal"]:
+        table, row = self.store.one(TABLES, name=job["table"]), self.store.one(JOBS, id=job["id"])
+        if table is None or row is None or job["rehearsal"] or not row["mark"]:
             return 0, ""
-        try:
-            with Ledger.open(ledger_of(table, self.database)) as ledger:
-                since = datetime.datetime.fromtimestamp(job["created"] - 120, datetime.UTC).isoformat()
-                known = {j["charge"] for j in self.store.all(JOBS, key=job["key"]) if j["charge"]}
-                found = [
-                    c.sequence
-                    for c in ledger.charges(job["person"])
-                    if c.key == job["key"] and c.time >= since and c.sequence not in known
-                ]
-                return (max(found), ledger.state(max(found))) if found else (0, "")
-        except TacitError:
-            return 0, ""
+        with Ledger.open(ledger_of(table, self.database)) as ledger:
+            known = {j["charge"] for j in self.store.all(JOBS, key=job["key"]) if j["charge"]}
+            found = [
+                c.sequence
+                for c in ledger.charges(job["person"])
+                if c.key == job["key"] and c.sequence > row["mark"] and c.sequence not in known
+            ]
+            return (max(found), ledger.state(max(found))) if found else (0, "")
 
     def _after(self, job: Row, free: str, charged: str, message: str) -> tuple[str, dict[str, Any]]:
         """How a job ended that was interrupted: by whether the ledger has a charge for it, and an answer.
 
         An answer on record is never lost: a full disk or a wish to stop came too late, and the files are made again.
         """
-        number, state = self._charged(job)
-        if state == "committed":
-            return "done", {"charge": number}
-        return (charged, {"message": message, "charge": number}) if number else (free, {"message": message})
+        for _ in range(PATIENCE):
+            try:
+                number, state = self._charged(job)
+            except TacitError:
+                # Nobody says "nothing was charged" without having looked.
+                self.over.wait(1.0)
+                continue
+            if state == "committed":
+                return "done", {"charge": number}
+            return (
+                (charged, {"message": message, "charge": number}) if number else (free, {"message": message})
+            )
+        if job["attempts"] > jobs.ATTEMPTS:
+            return "lost", {"message": jobs.UNKNOWN}
+        # The lease runs out, and somebody looks again.
+        raise NotMine
 
 
 def _sentence(problem: TacitError) -> str:
@@ -197,7 +237,7 @@ def main() -> None:
     said = json.loads(sys.stdin.buffer.readline())
     work.confine_to([Path(f) for f in said["folders"]])
     store = ServerStore(Path(said["folder"]), said["database"])
-    worker = Worker(store, Path(said["releases"]), said["database"])
+    worker = Worker(store, Path(said["releases"]), said["database"], float(said["tick"]))
 
     def end() -> None:
         while sys.stdin.buffer.read(1):
