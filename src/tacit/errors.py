@@ -204,7 +204,7 @@ class Closed(InvalidInput):
 
 
 class LedgerError(InvalidInput):
-    """The ledger cannot be used as it is. Nothing was answered; a charge is spent only where the text says so."""
+    """The ledger cannot be used as it is. Nothing was answered; a charge is spent only if the text says so."""
 
     def __init__(self, *, ledger: str, reason: str, hint: str = "") -> None:
         self.ledger = ledger
@@ -213,7 +213,7 @@ class LedgerError(InvalidInput):
 
 
 class LedgerCorrupt(LedgerError):
-    """The ledger is not what was written: an entry was changed, removed, moved or cut off."""
+    """The ledger is damaged: an entry was changed, removed, moved or cut off."""
 
 
 class LedgerLocked(LedgerError):
@@ -249,7 +249,7 @@ class UnknownColumn(UnknownName):
 
 
 class BadData(InvalidInput):
-    """A table cannot be read. The text names the file and what is wrong, never what stands in it."""
+    """A table cannot be read. The text names the file and the fault, never the content."""
 
     def __init__(self, *, source: str, problem: str, hint: str = "") -> None:
         self.source = source
@@ -267,7 +267,7 @@ class BadMessage(InvalidInput):
 
 
 class BadExpression(InvalidInput):
-    """A filter is outside the closed language; the text says where, in what the caller typed."""
+    """A filter is outside the closed language; the text shows the place in the caller's input."""
 
     def __init__(self, *, text: str, position: int, problem: str, hint: str = "") -> None:
         self.text = text
@@ -325,7 +325,7 @@ class UnitMismatch(InvalidInput):
 
 
 class ReadFailed(TacitError):
-    """The rows could not be read. One fixed sentence, whatever happened: what did may be a person's row."""
+    """The rows could not be read. One fixed sentence for every failure, since the failure may reveal a person's row."""
 
     def __init__(self, *, source: str) -> None:
         self.source = source
@@ -365,7 +365,7 @@ class Refused(TacitError):
 
 
 class BudgetExceeded(Refused):
-    """What was asked does not fit in what is left. Nothing was spent."""
+    """The charge does not fit in the remaining budget. Nothing was spent."""
 
     def __init__(
         self, *, spent: object, asked: object, left: object, whose: str = "the budget", hint: str = ""
@@ -380,7 +380,7 @@ class BudgetExceeded(Refused):
 class JointRefused(Refused):
     """A joint release ends without a number: too few are left, or the views of the holders differ.
 
-    `charged` says what became of the charge of whoever raises it.
+    `charged` says what became of the charge of anybody who raises it.
     """
 
     def __init__(self, *, reason: str, charged: str, hint: str = "", after_charge: bool = False) -> None:
@@ -424,7 +424,7 @@ class NotCertified(Refused):
 
 
 class NotReachable(Refused):
-    """No treatment of the kind that was asked for makes a table what it is to be."""
+    """No treatment of the requested kind gives the table the requested property."""
 
     def __init__(self, *, what: str, hint: str = "") -> None:
         self.what = what

@@ -7,7 +7,7 @@
     approximate    the sums of the epsilons and of the deltas, where every event has both
     renyi          the sum of the divergences at each order, where they are finite
 
-They are for plans whose parameters are fixed in advance; for parameters chosen as one goes see filters.
+They are for plans whose parameters are fixed in advance; for parameters chosen after earlier results see filters.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def _approximate(parts: Counted, neighbours: Neighbours) -> Bound | None:
 
 
 def _folded(currency: Currency, parts: Counted, neighbours: Neighbours) -> Bound | None:
-    """The sum of what the events say of themselves; None where one has nothing of this kind."""
+    """The sum of the events' own costs; None if one of them has none of this kind."""
     found = []
     for event, count in parts:
         own = currency.of_release(event, neighbours=neighbours)

@@ -21,11 +21,11 @@ _FURTHEST = 80 * math.log(2)
 _STEEP = 40.0
 """Heights beyond this are taken as this: where epsilon is 0, or has no bound."""
 _MOST_PARABOLAS = 10
-"""After so many tries every other one halves the bracket."""
+"""After this many tries every other one halves the bracket."""
 _SAMPLE = 16
-"""So many different events of a plan say about where to begin."""
+"""This many different events of a plan say about where to begin."""
 _MOST_WHOLE = 16
-"""After so many tries a whole number is near enough where the account cannot tell it from the next ones."""
+"""After this many tries a whole number is near enough where the account cannot tell it from the next ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +91,7 @@ def calibrate(
 
 
 def _begin(rough: Callable[[float], float], target: float, more_noise: bool) -> float | None:
-    """About the value that is sought, by a rough look at a few values; None where that says nothing.
+    """An estimate of the wanted value, from a rough look at a few values; None if the look does not help.
 
     An account far from the target may take a thousand times as long as one near it.
     """
@@ -180,7 +180,7 @@ class _Search:
         return self.tried[-1][1]
 
     def run(self) -> Calibration | None:
-        """Tries until the answer is near enough; None where no noise in reach is enough."""
+        """Tries until the answer is near enough; None if no noise in reach is enough."""
         height = self.try_at(self.sign * math.log(self.begin))
         if (x := self._second(height)) is not None:
             self.try_at(x)

@@ -53,7 +53,7 @@ class PrivacyCurve:
 
     @property
     def advantage(self) -> float:
-        """The most by which membership is told better than by chance: power - size, at most delta(0)."""
+        """The largest advantage of a membership test over chance: power - size, at most delta(0)."""
         return self.at_zero
 
     @property
@@ -181,7 +181,7 @@ ROUNDING_SLACK = Fraction(1, 2**40)
 """By how much Q's masses are lowered, so that no last digit of a sum makes a loss smaller."""
 BITS = 256
 MOST = 1_000_000
-"""No grid reaches further from 0 than so many steps."""
+"""No grid reaches further from 0 than this many steps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,14 +218,14 @@ class LossDistribution:
         return tuple((self.lowest + i) * self.step for i in range(len(self.probabilities)))
 
     def as_mapping(self) -> dict[int, float]:
-        """Step number to probability, where there is any: the form in which other accountants take a PLD."""
+        """Step number to probability, if there is any: the form in which other accountants take a PLD."""
         return {self.lowest + i: p for i, p in enumerate(self.probabilities) if p > 0}
 
     def as_event(self, *, other: LossDistribution | None = None) -> TabulatedEvent:
         """An event with this distribution, for composition with other events.
 
         It is taken as that of the worse order of neighbours at every epsilon of at least 0, and mirrored for the other
-        one: a distribution with rounded-up losses says nothing of its swap. Where the orders differ, `other` is that of
+        one: a distribution with rounded-up losses is no bound for its swap. Where the orders differ, `other` is that of
         the other order, and the larger curve counts. Raises where no two laws have these losses.
         """
         if other is not None:

@@ -1,4 +1,4 @@
-"""Filters and odometers: running totals that stay valid when parameters are chosen as one goes.
+"""Filters and odometers: running totals that stay valid if parameters are chosen after earlier results.
 
 A filter is given a budget before anything is run, and admits a release only while the budget holds. The odometer (the
 amount spent so far) is the same running sum. Valid are: the sum of epsilons; of epsilons and deltas; of rhos; of the
@@ -202,7 +202,7 @@ class Filter(ABC):
 def _distinct(currency: Currency, amounts: Sequence[Amounts], asked: Amounts, left: Amounts) -> list[str]:
     """Sums in words, with digits enough that they do not contradict each other.
 
-    What was asked and did not fit reads larger than what is left; and the first sum, what was spent, with something
+    The amount that was asked and did not fit reads larger than the amount left; and the amount spent, with something
     left, reads smaller than both together.
     """
     pairs = [(n, asked[n], top) for n, top in left.items() if None not in (top, asked[n]) and asked[n] != top]

@@ -1,4 +1,4 @@
-"""Tables that look anonymous: what they are, what treatments do to them, and what is still wrong. No guarantees."""
+"""Tables that look anonymous: their measures, the effect of treatments, and the remaining risks. No guarantees."""
 
 from __future__ import annotations
 

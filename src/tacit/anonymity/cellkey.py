@@ -1,8 +1,8 @@
 """Cell-key perturbation: every cell gets noise that its own people decide, the same each time it is asked.
 
 Every row has a record key, drawn once. The cell key of a group of rows is the sum of their keys, modulo the number of
-keys, so that the same people give the same key in whatever table they form a cell. A perturbation table (p-table)
-says for each count and cell key what is added. As the statistics offices do it (Fraser and Wooton 2005; the package
+keys, so that the same people give the same key in whatever table they form a cell. A perturbation table (p-table) gives
+the change of each count, by its cell key. As the statistics offices do it (Fraser and Wooton 2005; the package
 `cell-key-perturbation` of the UK's Office for National Statistics): counts above 750 use the table's rows 501 to 750
 again, and counts below a threshold are left out.
 

@@ -1,4 +1,4 @@
-"""A table that is about to be published, looked at: what it is, who is alone in it, and what is wrong with it.
+"""A look at a table before its publication: its measures, the people who are alone in it, and its weaknesses.
 
 For the custodian's eyes: every number is exact, none of it may be published with the table, and none is a guarantee.
 """

@@ -274,7 +274,7 @@ def against(classes: Classes, population: Classes) -> Any:
 
 
 def _common(mine: Any, theirs: Any) -> Any:
-    """A type that holds the values of both as they are, so that no two become one; None where there is none."""
+    """A type that holds the values of both as they are, so that no two become one; None if there is none."""
     mine, theirs = mine.copy(nullable=True), theirs.copy(nullable=True)
     if mine == theirs or (mine.is_string() and theirs.is_string()):
         return mine

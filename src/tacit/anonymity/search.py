@@ -192,7 +192,7 @@ class Lattice:
         return tuple(tree.height for tree in self.hierarchies)
 
     def _losses(self, column: int) -> list[Floats]:
-        """For each level what a row with each leaf loses.
+        """For each level the loss of a row with each leaf.
 
         entropy: log2(rows of its group / rows of its value), the non-uniform entropy of ARX; precision: the share of
         the levels that it rose (Sweeney 2002), over the number of columns.
@@ -251,7 +251,7 @@ class Lattice:
         return np.unique(key, return_inverse=True)[1].astype(np.int64)
 
     def evaluate(self, node: Node) -> tuple[int, float]:
-        """Rows in classes that violate the criteria, and what the node loses with them suppressed."""
+        """Rows in classes that violate the criteria, and the node's loss with them suppressed."""
         bad = self.violating(node)
         rows = int(self.cells.counts[bad].sum())
         loss = 0.0
@@ -483,7 +483,7 @@ class _LatticeSearch:
         )
 
     def look(self, index: int) -> bool:
-        """Evaluates a node, notes it if it is the best, and closes what that decides."""
+        """Evaluates a node, notes it if it is the best, and closes the nodes that this decides."""
         self.open[index] = False
         node = tuple(int(v) for v in self.nodes[index])
         suppressed, loss = self.lattice.evaluate(node)

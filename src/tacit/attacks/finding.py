@@ -84,7 +84,7 @@ class Finding:
         return Score(claims=len(self.exposed), right=right, people=self.people, guessing=self.guessing)
 
     def to_dict(self, most: int | None = MOST_SHOWN) -> dict[str, Any]:
-        """Plain data; at most so many people are listed (None: all)."""
+        """Plain data; at most this many people are listed (None: all)."""
         shown = len(self.exposed) if most is None else min(most, len(self.exposed))
         return {
             "attack": self.attack,

@@ -243,7 +243,7 @@ def possible_values(
 def intersection(
     releases: Sequence[Columns], people: Columns, *, quasi: Sequence[str], sensitive: str
 ) -> Finding:
-    """The people of whom one sensitive value is left by all releases together.
+    """The people for whom all releases together leave one sensitive value.
 
     `details["by_one_release"]` says how many each release exposes by itself.
     """

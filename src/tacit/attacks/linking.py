@@ -7,7 +7,7 @@ of somebody, some of them wrong and dates by about two weeks. Every history gets
     w_i = 1 / ln(1 + number of histories with the item),
 
 and the best one is named if it stands out: best - second best ≥ eccentricity · standard deviation of all scores.
-Rare items weigh more, and wrong entries cost only what they would have added.
+Rare items weigh more, and a wrong entry costs only its own weight.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class _Counted:
 
 
 def homogeneity(table: Columns, *, quasi: Sequence[str], sensitive: str) -> Finding:
-    """Rows whose whole class has one sensitive value: whoever is known to be in it is known to have it."""
+    """Rows whose whole class has one sensitive value: anybody who is known to be in it is known to have it."""
     import numpy as np
 
     counted = _Counted(table, quasi, sensitive)
@@ -106,7 +106,7 @@ def background(
 ) -> Finding:
     """Somebody knows that a person does not have some of the values: classes that have then one value left.
 
-    Exposed are the rows with that value: the people about whom the background knowledge is true. The rate at which
+    Exposed are the rows with that value, since the background knowledge is true for them. The rate at which
     guessing is right is that of the commonest value among those that are not ruled out.
     """
     import numpy as np
@@ -403,7 +403,7 @@ def link_histories(
     date: str | None = None,
     eccentricity: float = ECCENTRICITY,
 ) -> Finding:
-    """Name people in a release of histories, by what is known of each.
+    """Name people in a release of histories, from some known entries of each.
 
     Both tables have a line for each entry; `person` in the release is a pseudonym, in `known` it is a name. Exposed are
     the people, in the order of their first line, whose best match stands out; learned is the pseudonym.

@@ -261,7 +261,7 @@ def mean_loss(epsilons: Sequence[float]) -> tuple[float, float]:
 
 GRID = 2.0**53
 REACH = 24
-"""So many neighbours of the nearest u are tried on either side; where more could lead to y, y counts as possible."""
+"""This many neighbours of the nearest u are tried on either side; where more could lead to y, y counts as possible."""
 
 
 def textbook_laplace(answers: npt.ArrayLike, *, noise_scale: float, draws: Draws) -> Floats:

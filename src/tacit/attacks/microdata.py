@@ -26,7 +26,7 @@ Person = tuple[int, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """One line of the published tables: who is counted, and what is told of them.
+    """One line of the published tables: its group, and its statistics.
 
     `where` names values of attributes, `ages` the least and the largest age (None: no limit). Either `count` is
     published, with a median and a mean if they are, or the line is suppressed: `fewer_than` people. A mean is known to
@@ -189,7 +189,7 @@ def seven() -> Block:
 
 # The search behind `microdata`: first how many people of each kind there are, then people in the order of their ages.
 #
-# In that order the median of a group is known as soon as its middle is placed, and whoever is still to come is at
+# In that order the median of a group is known as soon as its middle is placed, and anybody who is still to come is at
 # least as old: both bound the sums that can still be reached. Every cut is by a bound that holds for all that was
 # cut.
 
@@ -209,7 +209,7 @@ class Line:
         self.count = group.count
         self.limit = group.fewer_than
         self.by_age = group.by_age
-        # Whoever comes later is older: sums and medians of groups that ages do not decide can be bounded by that.
+        # Anybody who comes later is older: sums and medians of groups that ages do not decide can be bounded by that.
         self.follows_order = group.count is not None and not group.by_age
         self.low_sum, self.high_sum = 0, None
         self.median2: int | None = None
@@ -230,7 +230,7 @@ class Line:
         return same
 
     def less(self, other: Line) -> Line | None:
-        """The line of those who are in this group and not in the other, if all of the other are in this one."""
+        """The line of the people in this group and not in the other, if the other lies within this one."""
         if self.count is None or other.count is None or not other.kinds < self.kinds:
             return None
         if self.high_sum is None or other.high_sum is None or self.by_age or other.by_age:
@@ -322,7 +322,7 @@ class Line:
 
 
 def with_differences(lines: list[Line]) -> list[Line]:
-    """The lines, and what follows for the rest where one group lies within another: it prunes, and excludes nobody."""
+    """The lines, and the consequences for the rest if one group lies within another: they prune, and exclude nobody."""
     known = {(line.kinds, line.low_sum, line.high_sum) for line in lines}
     found = list(lines)
     for _ in range(2):
@@ -350,7 +350,7 @@ class Search:
         self.nodes = 0
 
     def run(self) -> bool:
-        """See everything; False where there was more than was asked for."""
+        """True if everything was seen; False if there was more than asked for."""
         if any(line.impossible for line in self.lines):
             return True
         for counts in self._compositions():
@@ -400,7 +400,7 @@ class Search:
         yield from fill(0)
 
     def _place(self, people: list[Person], left: list[int], state: list[tuple[int, int, int]]) -> bool:
-        """Everybody who may come next; False where there are more solutions than were asked for."""
+        """Everybody who may come next; False if there are more solutions than asked for."""
         if not any(left):
             if all(
                 s[0] == line.count if line.count is not None else s[0] < (line.limit or 0)

@@ -302,7 +302,7 @@ def relaxed_bits(questions: Questions, answers: npt.ArrayLike, *, method: str) -
 
 
 def _relaxed(questions: Questions, answers: npt.ArrayLike, method: str) -> tuple[Floats, dict[str, float]]:
-    """The point, and what can be said of how it was found."""
+    """The point, and facts about the way it was found."""
     import numpy as np
     from scipy.optimize import lsq_linear
     from scipy.sparse import issparse

@@ -4,7 +4,7 @@ Synthetic rows that are drawn from a model of people are "not about anybody". A 
 people replays them: a leaf with one row copies it, a component around one row returns there. The attacker has rows
 of people who may have been in the table, and rows of others who surely were not, from the same population. The score
 of somebody is s / (s + r), where s is the distance of the nearest synthetic row and r that of the nearest of the
-others: near 0 for whoever is replayed, also far away from everybody else, where chance would hardly put a row. If
+others: near 0 for anybody who is replayed, also far away from everybody else, where chance would hardly put a row. If
 somebody was not in the table, their score is any of the scores of them and the others, each against all of the rest,
 so that
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     Rows = Sequence[tuple[Floats, bool]]
 
 CELLS = 1 << 21
-"""So many distances are held at once."""
+"""This many distances are held at once."""
 
 
 def replay(
@@ -114,7 +114,7 @@ def _comparable(*columns: Any) -> list[tuple[Floats, bool]]:
 
 
 def _floats(column: Any) -> Floats | None:
-    """A column as finite numbers, NaN where it is missing; None where a value is no number."""
+    """A column as finite numbers, NaN where it is missing; None if a value is no number."""
     import numpy as np
 
     cells = column.to_pylist() if hasattr(column, "to_pylist") else list(column)

@@ -1,7 +1,7 @@
 """A second opinion: the bound of a certificate, computed again by a small program of its own.
 
 An outside auditor reads these files first, in this order. They share no code with `pld` or `accounting`, know nothing
-of tables, and prefer what is plainly right to what is fast:
+of tables, and prefer plainly right code to fast code:
 
     curves        one event, as it stands in a certificate -> delta(epsilon) for every real epsilon
     composition   one grid of losses, every rounding upwards, one exact multiplication of integers

@@ -1,4 +1,4 @@
-"""The answer of an audit: what was found, how sure it is, and what the audit could not have seen."""
+"""The answer of an audit: the finding, its confidence, and the limits of the audit."""
 
 from __future__ import annotations
 
@@ -270,7 +270,7 @@ def _histograms(course: Course, at: int) -> dict[str, Any]:
 
 
 def reach_of(claim: AuditedClaim, outputs: int, level: float, strategies: int) -> Reach:
-    """Sizes that an audit of so many outputs of one pair of neighbours would have caught with 80% power.
+    """Sizes that an audit of this many outputs of one pair of neighbours would have caught with 80% power.
 
     The calculation is for a bettor who learns one event's frequencies as it goes, and shares the wealth with the other
     strategies. It is a guide to power; no error probability rests on it.

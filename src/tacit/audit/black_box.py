@@ -41,7 +41,7 @@ REFIT = 1.25
 REFIT_TREES = 1.6
 TREES_FOR = 4
 REFIT_OTHERS = 2.5
-"""Trees are refitted more often for the pairs of neighbours that promise most, the first so many."""
+"""Trees are refitted more often for the pairs of neighbours that promise most, the first this many."""
 
 NAMES = ("table of outputs", "one column", "a logistic regression", "boosted trees")
 
@@ -79,7 +79,7 @@ class PairRecord:
             self.columns = columns if self.columns is None else np.vstack([self.columns, columns])
 
     def learn(self, encoder: Encoder, q: float, *, first: bool) -> None:
-        """Refit what has grown enough since its last fit."""
+        """Refit the predictors whose data have grown enough since their last fit."""
         n = len(self.bits)
         if n < FIRST or self.columns is None or len(set(self.bits)) < 2:
             return
@@ -317,7 +317,7 @@ def _bets(
 
 
 def _learn(course: Course, q: Floats) -> None:
-    """Columns for what is new, then predictors."""
+    """Columns for new kinds of output, then predictors."""
     every = [o for r in course.records for o in r.outputs]
     strange = course.encoder is not None and any(
         len(o[1]) > course.encoder.size or o[0] not in course.encoder.structures

@@ -193,7 +193,7 @@ ROUNDING_SLACK = Fraction(1, 10**9)
 
 PRECISION = 512
 MOST_RUNS = 2_000_000
-"""Of more runs on one grid what is cut off and rounded adds up to too much, and takes too long."""
+"""For more runs on one grid the cut-off and rounded parts add up to too much, and take too long."""
 COARSEST, FINEST = 200, 1 << 16
 """Points of the first and of the last grid within the stated epsilon."""
 ORDERS = 1 << 14
@@ -202,7 +202,7 @@ ORDERS = 1 << 14
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opinion:
-    """Is the stated bound confirmed? None where this program has no formula; `found` is its own number."""
+    """Is the stated bound confirmed? None if this program has no formula; `found` is its own number."""
 
     stated: str
     confirmed: bool | None

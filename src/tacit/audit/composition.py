@@ -143,7 +143,7 @@ def _product(a: Losses, b: Losses, far: int) -> Losses:
 def epsilon_at(losses: Losses, step: arb, delta: float) -> arb | None:
     """The smallest epsilon >= 0 with infinite + sum of p (1 - e^{epsilon - loss}) over larger losses <= delta.
 
-    None where the infinite losses alone are more than delta.
+    None if the infinite losses alone are more than delta.
     """
     allowed = exact(delta) * (1 << BITS) - losses.infinite
     if not allowed >= 0:

@@ -674,7 +674,7 @@ def _mixed(given: Mapping[str, Any], neighbours: str, step: arb | None) -> tuple
 
 
 def _shuffled(given: Mapping[str, Any], neighbours: str) -> tuple[Curve, Curve]:
-    """One local answer among those of so many, each number of companions by itself."""
+    """One local answer among those of this many, each number of companions by itself."""
     inner, people = given["event"], int(given["people"])
     epsilon = local_epsilon(inner)
     if neighbours != "replace-one" or epsilon is None:

@@ -162,7 +162,7 @@ def child(argv: Sequence[str]) -> None:
 
 
 def _plain_input(value: Any) -> Any:
-    """An input as a list of numbers where it is one, else its text: what the parent may know of it."""
+    """An input as a list of numbers if it is one, else its text: all that the parent may know of it."""
     if isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, list | tuple) and all(isinstance(v, bool | int | float) for v in value):

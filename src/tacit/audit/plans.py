@@ -17,7 +17,7 @@ _OF_NOISE = {
 
 
 def opinion_on_noise(certificate: Mapping[str, Any]) -> Opinion | None:
-    """The events against the noise that the mechanism names with its sensitivity; None where it names no such noise.
+    """The events against the noise that the mechanism names with its sensitivity; None if it names no such noise.
 
     Laplace noise of scale b on numbers that move by s steps in all has epsilon s / b; for the curve of continuous noise
     to be above that of a grid its epsilon is larger by 2 ln cosh(1 / 2b), at most 1 / 4b^2. Gaussian noise of this

@@ -128,7 +128,7 @@ def _share(pool: Sequence[float]) -> float:
     return (pool[0] + 0.1) / (pool[0] + pool[1] + 0.2)
 
 
-# The four predictors. Each returns None where it has nothing to say.
+# The four predictors. Each returns None if it has nothing to say.
 
 
 def table(encoder: Encoder, columns: Floats, outputs: Sequence[Output], bits: Integers) -> Levels | None:

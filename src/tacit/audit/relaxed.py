@@ -64,7 +64,7 @@ class RandomDataAudit:
 
 
 def _least_share(samples: int, level: float) -> float:
-    """The share that shows in at least two of so many samples with 80% power."""
+    """The share that shows in at least two of this many samples with 80% power."""
     return min(1.0, (3.0 + math.log(1 / level)) / samples)
 
 

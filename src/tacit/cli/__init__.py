@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _told_to_end() -> None:
-    """SIGTERM (a service that stops, `timeout`) is an interrupt: what was begun is tidied up, as after Ctrl-C."""
+    """SIGTERM (a service that stops, `timeout`) is an interrupt: the command tidies up, as after Ctrl-C."""
     import signal
 
     def stop(*_: object) -> None:
@@ -109,7 +109,7 @@ def _commands() -> Any:
 
 
 def _waiting() -> AbstractContextManager[None]:
-    """Whoever waits for a command at a terminal is told so after a second; elsewhere nothing is loaded for it."""
+    """At a terminal a slow command says so after a second; elsewhere nothing is loaded for it."""
     if sys.stderr is None or not sys.stderr.isatty():
         return nullcontext()
     from tacit.report.progress import waited
@@ -136,7 +136,7 @@ def _options(context: Any) -> list[str]:
 
 
 def _silent(code: int) -> int:
-    """Nothing more is printed: what is left over would fail again when the interpreter ends."""
+    """Nothing more is printed: the rest of the output would fail again when the interpreter ends."""
     with suppress(OSError, ValueError, AttributeError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())

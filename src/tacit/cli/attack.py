@@ -474,7 +474,7 @@ def replay(
 ) -> None:
     """Tell who is replayed by synthetic rows.
 
-    Whoever lies far closer to them than to others is said to have been in the table they were made from.
+    Anybody who lies far closer to them than to others is said to have been in the table they were made from.
     """
     from tacit.attacks import replay as attack
 

@@ -150,7 +150,7 @@ FILES = {
 
 
 def _next(out: Path) -> Path:
-    """The folder asked for; the default one gets a number where there is one already."""
+    """The folder asked for; the default one gets a number if there is one already."""
     if out != Path("out/demo") or not out.exists():
         return out
     number = 2

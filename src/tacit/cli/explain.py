@@ -100,7 +100,7 @@ def _plain(given: dict[str, float], delta: float) -> Guarantee:
 
 
 def _doubts(path: Path, said: dict[str, Any]) -> list[str]:
-    """Why what is read may not be what was made; an unsigned certificate is never beyond doubt."""
+    """Reasons to doubt that a file is unaltered; an unsigned certificate is never beyond doubt."""
     from tacit.curator.certificate import EARLIER, is_bound
     from tacit.exact.canonical import sha256
 

@@ -27,7 +27,7 @@ PLACES = (("values", "csv"), ("certificates", "json"))
 
 
 def compare(agreed: JointAgreement, session: Session, total: Any, release: Path, finds: Any) -> None:
-    """Values and certificates against those that this sum has; when it was made and by what is taken as said.
+    """Compares values and certificates with those of this sum; believes its time and versions.
 
     Only a session of the first protocol may have words of quality by the first rule.
     """

@@ -28,7 +28,7 @@ INTERRUPTED = (
     "nothing was written; a charge already made stays, and asking again for a recorded answer is free"
 )
 UNTOLD = 10_000
-"""Room is kept for so many numbers where nobody knows before the release how many there will be."""
+"""Room is kept for this many numbers where nobody knows before the release how many there will be."""
 
 
 def plan(

@@ -517,7 +517,7 @@ def _one(block: ProgramBlock, delta: Fraction, start: Fraction) -> tuple[Fractio
 
 
 def _closed(block: ProgramBlock) -> tuple[Fraction, Fraction | None]:
-    """The closed form, with the square root between two rationals; None where an output settles the value."""
+    """The closed form, with the square root between two rationals; None if an output settles the value."""
     rows = [cell.real for cell in block.cells]
     most = {t: max(p.get(t, Fraction(0)) for p in rows) for t in block.outputs}
     least = {t: min(p.get(t, Fraction(0)) for p in rows) for t in block.outputs}

@@ -247,7 +247,7 @@ def _claims(claims: object) -> list[tuple[Level, Fraction]]:
 
 
 def _row_within(row: int, part: frozenset[int]) -> Pair:
-    """priv = the row, alt = the other rows of its part; what is outside of the part is gone too."""
+    """priv = the row, alt = the other rows of its part; rows outside of the part are dropped, too."""
     return Pair(
         name=f"row {row}",
         priv=lambda x: x[row],

@@ -246,7 +246,7 @@ class Definition:
     def epsilon(
         self, mechanism: FiniteMechanism, *, delta: object = 0, simulator: Simulator | None = None
     ) -> Interval | None:
-        """The smallest epsilon at this delta; infinite above if none is enough; None where it is not computed."""
+        """The smallest epsilon at this delta; infinite above if none is enough; None if it is not computed."""
         return None
 
     def epsilon_pair(self, mechanism: FiniteMechanism, *, delta: object = 0) -> Interval | None:
@@ -334,7 +334,7 @@ class Distributional(CoupledWorlds):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulationDP(CoupledWorlds):
-    """Def. 5.1: some simulator, for every data set of so many rows with these values and every row."""
+    """Def. 5.1: some simulator, for every data set with this number of rows and these values, and every row."""
 
     values: tuple[Any, ...]
     rows: int

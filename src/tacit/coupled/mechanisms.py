@@ -72,7 +72,7 @@ class FiniteMechanism:
         return tuple(dict.fromkeys(t for row in self.table.values() for t in row))
 
     def then(self, function: Callable[[Any], Any], *, name: str = "") -> FiniteMechanism:
-        """Post-processing: what a (random) function of the output says."""
+        """Post-processing: a (random) function of the output."""
         told = {t: said(function, t, "post-processing") for t in self.outputs}
         table = {x: MappingProxyType(mixed(row, told)) for x, row in self.table.items()}
         return FiniteMechanism(name=name or f"{self.name}, post-processed", table=table)

@@ -81,7 +81,7 @@ def as_distribution(parameter: str, values: object) -> Distribution:
 
 
 def short(number: Fraction, most: int) -> str | None:
-    """The fraction as text, if it has at most so many characters; a very long one is never written out."""
+    """The fraction as text, if it has at most this many characters; a very long one is never written out."""
     if max(number.numerator.bit_length(), number.denominator.bit_length()) > 4 * most:
         return None
     text = str(number)
@@ -238,7 +238,7 @@ def smallest_factor(p: Distribution, q: Distribution, delta: Fraction) -> Fracti
 
 
 def mixed(weights: Distribution, kernel: Any) -> dict[Any, Fraction]:
-    """The distribution of what a kernel says about a random input: sum over a of w(a) K(a)."""
+    """The distribution of a kernel's answer to a random input: sum over a of w(a) K(a)."""
     if len(weights) == 1:
         (only,) = weights
         return dict(kernel[only])

@@ -101,7 +101,7 @@ def one_row(row: int) -> Pair:
 
 
 def row_pairs(rows: int) -> tuple[Pair, ...]:
-    """Every row of a table of so many rows."""
+    """Every row of a table of this many rows."""
     return tuple(one_row(i) for i in range(row_count("rows", rows)))
 
 

@@ -2,7 +2,7 @@
 
 Data are anything hashable: mostly a tuple of rows. The auxiliary knowledge Z is what the adversary knows besides;
 None stands for nothing. A class of priors is a tuple of them: by theorem `mixtures-of-priors` what holds for all of
-them with one simulator holds for all their mixtures, and by theorem `less-auxiliary-knowledge` for whoever knows
+them with one simulator holds for all their mixtures, and by theorem `less-auxiliary-knowledge` for anybody who knows
 less.
 """
 
@@ -127,7 +127,7 @@ def point_prior(data: Any, *, auxiliary: Any = None, name: str = "") -> Prior:
 
 
 def point_priors(values: Sequence[Any], *, rows: int) -> tuple[Prior, ...]:
-    """All point priors on data sets of so many rows with these values: the class that makes Def. 5.3 Def. 5.1."""
+    """All point priors on data sets of this many rows with these values: the class that makes Def. 5.3 Def. 5.1."""
     options, n = listed("values", values), row_count("rows", rows)
     outcomes(len(options) ** min(n, 64) if len(options) > 1 else 1)
     return tuple(point_prior(x) for x in itertools.product(options, repeat=n))
@@ -198,7 +198,7 @@ def with_auxiliary(
 def known_rows(prior: Prior, *, unknown: int) -> tuple[Prior, ...]:
     """Adversaries who know all rows but `unknown` of them: one prior for each set of known rows.
 
-    With theorem `less-auxiliary-knowledge` this covers everybody who knows any function of so many rows.
+    With theorem `less-auxiliary-knowledge` this covers everybody who knows any function of this many rows.
     """
     sizes = {len(x) if isinstance(x, tuple) else -1 for x in prior.data}
     if len(sizes) != 1 or -1 in sizes:

@@ -82,7 +82,7 @@ class Witness:
 class Found:
     """The smallest delta at one epsilon: at least `low`, at most `high`; equal where it is exact.
 
-    `decided` is False where `low` is only 0, because no theorem bounds the delta of all simulators from below.
+    `decided` is False if `low` is only 0, because no theorem bounds the delta of all simulators from below.
     """
 
     low: Fraction
@@ -107,9 +107,9 @@ class Found:
 class Verdict:
     """One definition, one mechanism, one claim (epsilon, delta).
 
-    `holds` is None where the certified ends do not decide. `epsilon` is the smallest one at the claimed delta,
+    `holds` is None if the certified ends do not decide. `epsilon` is the smallest one at the claimed delta,
     against the simulator; `epsilon_pair` the smallest one between two values of what is private, the rest being
-    distributed alike, to somebody who knows which prior holds (None where no two values can be compared).
+    distributed alike, to somebody who knows which prior holds (None if no two values can be compared).
     """
 
     definition: str

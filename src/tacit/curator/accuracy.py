@@ -1,8 +1,8 @@
 """Paying by accuracy: the cheapest mechanism that stays within the asked error.
 
-Every mechanism that fits is made just large enough, and the one that costs least of what the budget is kept in is
-taken: epsilon, epsilon at the offered delta, or rho. Independent noise is sized in closed form; for the others the
-price is searched at which the largest error of a cell is the asked one, and held against it before it is used.
+Every fitting mechanism is made just large enough, and the cheapest in the budget's own kind is taken: epsilon, epsilon
+at the offered delta, or rho. Independent noise is sized in closed form; for the others the price is searched at which
+the largest error of a cell is the asked one, and held against it before it is used.
 """
 
 from __future__ import annotations

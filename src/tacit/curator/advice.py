@@ -1,8 +1,8 @@
 """Advice on a plan: for each release the one change of a declaration that would lower its error most.
 
 Each change is planned like the release itself, at the same price, and its expected error is compared; no row is read.
-Errors of coarser cells are compared with the rows of a cell, of which there are then more. A change that loses
-something of the data (narrower bounds, fewer rows of a person) says so: only the custodian can tell what it loses.
+Errors of coarser cells are compared with the rows of a cell, of which there are then more. A change that loses some of
+the data (narrower bounds, fewer rows of a person) says so: only the custodian can judge the loss.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
-    """The best change for one release; None where none of those that are tried would help."""
+    """The best change for one release; None if none of the tried ones would help."""
 
     release: str
     change: Change | None

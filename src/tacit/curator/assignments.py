@@ -101,7 +101,7 @@ class Assignment:
     # --- what it reveals: its mechanisms know ------------------------------------------------------------
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
-        """All that is run; nothing where no unit can move anything."""
+        """All that is run; nothing if no unit can move anything."""
         return tuple(a.mechanism for a in self.noise)
 
     @property
@@ -138,11 +138,11 @@ class Assignment:
         return Fraction(self.bound.epsilon_at(down(self.delta))), self.delta
 
     def concentrated(self) -> Fraction | None:
-        """A rho that holds, where there is one."""
+        """A rho that holds, if there is one."""
         return _total([m.exact_rho for m in self.mechanisms])
 
     def mu_squared(self) -> Fraction | None:
-        """A squared mu that holds, where there is one."""
+        """A squared mu that holds, if there is one."""
         return _total([m.exact_mu_squared for m in self.mechanisms])
 
     def renyi(self, order: float, *, neighbours: Neighbours) -> float | None:

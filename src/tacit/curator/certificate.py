@@ -392,7 +392,7 @@ def said_digest(certificate: dict[str, Any]) -> str:
 
 
 def said_digests(plan: Plan, made: dict[str, Any]) -> dict[str, str]:
-    """That of every release of a plan, for the record: whoever verifies them later needs not say the same words."""
+    """That of every release of a plan, for the record: anybody who verifies them later needs not say the same words."""
     return {r.name: said_digest(_settled(plan, r, made)) for r in plan.releases}
 
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 #     Renyi         the sum of the divergences at each of the budget's orders
 #
 # Sums are those of `tacit.guarantees.running_sum`. Charges of different plans then add up under a filter that is
-# valid for questions chosen as one goes.
+# valid for questions chosen after earlier results.
 
 WORTH_A_DELTA = Fraction(95, 100)
 WORTH_A_CURVE = 2
@@ -63,7 +63,7 @@ class Charged:
 class Shared:
     """The joint price of the releases without a price of their own: a delta, and an epsilon that they divide.
 
-    `epsilon` is None where each pays for its own accuracy.
+    `epsilon` is None if each pays for its own accuracy.
     """
 
     members: Sequence[int]
@@ -169,7 +169,7 @@ def _no_price(currency: Currency, cost: Assignment) -> NoLaw:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sums:
-    """Epsilons (None where one has a curve only), the deltas that go with them, and the delta to read a curve at."""
+    """Epsilons (None if one has a curve only), the deltas that go with them, and the delta to read a curve at."""
 
     epsilon: Fraction | None
     delta: Fraction
@@ -248,7 +248,7 @@ def _merged(what: Sequence[Event]) -> list[Event]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alone:
-    """A price in the budget's kind, and its parts of the budget; nothing where no theorem gives one."""
+    """A price in the budget's kind, and its parts of the budget; nothing if no theorem gives one."""
 
     charged: Charged | None = None
     parts: dict[str, float] | None = None

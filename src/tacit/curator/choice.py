@@ -409,7 +409,7 @@ def _of_its_kind(assignment: Assignment, asked: Planned, assumed: Given | None) 
 def calibrated(assignment: Assignment, question: Question) -> bool | None:
     """Has every number that a unit can move noise, and is that made for a move of this size?
 
-    None where the question gets no noise on declared numbers: such a mechanism is known to fit if it is the one that
+    None if the question gets no noise on declared numbers: such a mechanism is known to fit if it is the one that
     would be chosen today (`same_noise`).
     """
     from tacit.curator.assignments import Assignment, cells_of

@@ -1,4 +1,4 @@
-"""The curator: holds a table, a budget and a ledger, and lets out statistics that were paid for.
+"""The curator: holds a table, a budget and a ledger, and publishes statistics after their charge.
 
 For every release: check everything that can be checked without the data; look for the answer in the record, where the
 same question about the same declared version of the table is free; open the table, so that a broken file is found;
@@ -164,7 +164,7 @@ class Curator:
         return plan
 
     def _say_if_too_dear(self, plan: Plan) -> None:
-        """Keep with a plan why it does not fit at this moment, so that its text says so."""
+        """Keep with a plan the reason why it does not fit at this moment, for its text."""
         plan.kept.pop("exceeds", None)
         try:
             fit = self.fit(plan)
@@ -323,7 +323,7 @@ class Curator:
 
     @property
     def made_up(self) -> bool:
-        """Are its rows those of a twin, and of nobody? Of the rows that are read, where the table is open."""
+        """Are its rows those of a twin, which describe nobody? Of the rows that are read, where the table is open."""
         return is_made_up(self._data) if self._table is None else self._table.facts.made_up
 
     def contribute(self, share: SharePlan, *, key: str) -> list[NoisyParts]:
@@ -378,7 +378,7 @@ class Curator:
     def _releases(
         self, plan: Plan, recorded: bytes, *, paid: Ticket | None = None, said: tuple[Correction, ...] = ()
     ) -> Releases:
-        """The releases of an answer that is on record: made of it alone, whether it was paid for now or earlier."""
+        """The releases of a recorded answer: made from the record alone, whether it was paid for now or earlier."""
         answers, made = decode(recorded)
         if paid is None or paid.spent is None or paid.left is None:
             spent, remaining = self.standing

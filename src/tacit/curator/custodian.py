@@ -96,7 +96,7 @@ LONGEST = 60
 
 
 def share(part: int, of: int) -> str:
-    """A part of all rows, for people: 0 is none, and little is never rounded to none."""
+    """A share of all rows, for people: 0 means none, and a small share is never rounded to 0."""
     if not of or not part:
         return "none"
     return f"{part / of:.1%}" if part / of >= 0.001 else "less than 0.1%"
@@ -265,7 +265,7 @@ def _note(about: str, what: str, part: int, of: int, sentence: str) -> Note:
 #     print(found)                      # every line is marked as not for publication
 #     found.write("seen.txt")           # readable by its owner alone
 #
-# Whoever has looked may have fitted bounds, keys and bins to the data. So the ledger has an entry before a row is
+# Anybody who has looked may have fitted bounds, keys and bins to the data. So the ledger has an entry before a row is
 # read, and certificates of plans that are younger than it say so (`tacit.ledger.looks`). What was found goes into no
 # ledger, certificate or report. `inspect_privately` pays for noisy shares instead, as any release does, and leaves no
 # such mark.
@@ -286,7 +286,7 @@ class Inspection:
 
     @property
     def attention(self) -> tuple[Note, ...]:
-        """The notes about what is lost."""
+        """The notes about losses."""
         return tuple(n for n in self.notes if n.attention)
 
     @property
@@ -612,9 +612,9 @@ def suggest(
     trust_header: bool = False,
     beside: str | os.PathLike[str] | None = None,
 ) -> Suggestion:
-    """A commented plan for a file, from its header or metadata and from what is answered here. Reads no row.
+    """A commented plan for a file, from its header or metadata and from the answers given here. Reads no row.
 
-    `data` is a path, or `tacit.files(...)` with what is to be said of it. `protect` is "rows" or "people"; for people
+    `data` is a path, or `tacit.files(...)` with its options. `protect` is "rows" or "people"; for people
     `person` is the column that tells them apart and `at_most` how many rows of one count. `schema` declares columns,
     `skip` leaves some out. The price is the budget. A header in which a name looks like a value may be somebody's row,
     and is refused unless `trust_header` says that it is none. Paths are written as seen from the folder `beside`.
@@ -682,8 +682,8 @@ def _seen_from(folder: str | os.PathLike[str] | None, path: Path) -> str:
 
 def _protect(protect: str | None, person: str | None, at_most: int | None, open_: list[str]) -> list[str]:
     lines = [
-        "# Who is protected: each row by itself, or each person with all of their rows, of which at most so many are",
-        "# used. This is what is promised: nothing in the data decides it.",
+        "# Who is protected: each row by itself, or each person with all of their rows, of which at most at_most are",
+        "# used. This number is the promise, and nothing in the data decides it.",
     ]
     if protect is None:
         open_.append("--protect")

@@ -1,4 +1,4 @@
-"""Exact sums, means and counts through the curator, given what is assumed of the rows (Groce 2014, ch. 6).
+"""Exact sums, means and counts through the curator, under declared assumptions about the rows (Groce 2014, ch. 6).
 
 `given={"unknown_rows": 900, "rows": "uniform(0, 1)"}` publishes the answer without noise. The claim is the one between
 two values of a row (`epsilon_pair`), which also holds against a simulator (theorem `simulator-to-pair`); it is under
@@ -43,7 +43,7 @@ ALL_ROWS = Aggregation(aggregates=(CountRows(),))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExactAssignment(Assignment):
-    """No noise: what the other rows hide is what the answer says they do."""
+    """No noise: the uncertainty comes from the other rows, under the stated assumptions."""
 
     answer: ExactAnswer
     given: ExactGiven
@@ -157,7 +157,7 @@ def asks_exactly(given: Given | None) -> bool:
 
 
 def priors_of(assignment: Assignment) -> Priors | None:
-    """The priors under which an assignment's bound holds, if it is one of these."""
+    """The priors under which an assignment's bound holds, if its condition is one of these."""
     return assignment.condition if isinstance(assignment, ExactAssignment) else None
 
 
@@ -409,7 +409,7 @@ class DiscardingAssignment(TruncatedAssignment):
     def read(
         self, question: Question, noisy: NoisyParts, confidence: Fraction, *, coordinates: int = 1
     ) -> Estimate:
-        """The true count is what was kept, and up to all that may have been discarded more."""
+        """The true count lies between the kept number and that plus the largest possible number of discarded rows."""
         told = TruncatedAssignment.read(self, question, noisy, confidence)
         return Estimate(value=told.value, low=told.low, high=np.asarray(told.high) + self.size.discards)
 
@@ -461,6 +461,6 @@ def _discarding(question: Question, price: Price, given: SampledGiven) -> tuple[
 
 
 def _below(value: Fraction) -> float:
-    """A float that is not above it: no more is used than was paid for."""
+    """A float that is not above it: a release never uses more than its price."""
     near = float(value)
     return near if Fraction(near) <= value else math.nextafter(near, 0.0)

@@ -32,9 +32,9 @@ from tacit.statistics.population import PopulationForm, RatioOfSums
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
-    """The expected absolute error of a cell, what it stays within at the confidence, and what this is about.
+    """The expected absolute error of a cell, its bound at the confidence, and the quantity that it is about.
 
-    `mean` is None where it is not known in closed form; both are None where they depend on the data.
+    `mean` is None if it is not known in closed form; both are None if they depend on the data.
     """
 
     mean: float | None
@@ -82,7 +82,7 @@ def expected(
     sampling: bool = False,
     guess: Guess | None = None,
 ) -> Expected:
-    """The error of one cell, and beside it what no mechanism could go below.
+    """The error of one cell, and beside it a lower bound for every mechanism.
 
     Where rows are declared to be draws from a population, also what sampling alone adds, in the worst case of a value
     in its range (theorem `risk-decomposition`: the two errors add up).
@@ -286,7 +286,7 @@ def _of_cells(question: Question, assignment: Assignment, confidence: Fraction) 
 
 
 def _typical(question: Question, form: Form, rows: int, guess: Guess) -> dict[str, Any]:
-    """Parts of one cell with so many rows, values in the middle or where a guess puts them; no data in it."""
+    """Parts of one cell with this many rows, values in the middle or where a guess puts them; no data in it."""
     spacing = {p.name: p.spacing for p in question.parts}
     match form:
         case PopulationForm():

@@ -1,7 +1,7 @@
 """Mechanisms for all tables of a question at once: candidates beside independent noise on every number.
 
-Each is calibrated to the price, gets the true counts, draws, and lets noisy counts out; what it is charged, states and
-errs by it says itself.
+Each is calibrated to the price, gets the true counts, draws, and publishes noisy counts. It states its own charge,
+certificate and error.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _mechanisms(
 
 
 def _counts(shaped: ShapedTables) -> str:
-    """The noisy quantity, as a part of a name. Candidates are stored by their names, which nobody may reword."""
+    """The noisy quantity, as a part of a name. Candidates are stored by their names, which must not change."""
     counts = "1 count" if shaped.coordinates == 1 else f"{shaped.coordinates} counts"
     if not shaped.complete:
         return counts
@@ -136,7 +136,7 @@ def _agreement(facts: CountTables, names: tuple[str, ...], sizes: tuple[int, ...
 
 @lru_cache(maxsize=8)
 def _image(facts: CountTables, names: tuple[str, ...], sizes: tuple[int, ...], bins: int) -> Image | None:
-    """All that one row can do to the counts, made once for a question; None where that is too much to be listed."""
+    """All that one row can do to the counts, made once for a question; None if that is too much to be listed."""
     if sum(sizes) > MOST_COUNTS:
         return None
     patterns = _patterns(facts, names, sizes, bins)
@@ -148,7 +148,7 @@ def _image(facts: CountTables, names: tuple[str, ...], sizes: tuple[int, ...], b
 def _patterns(
     facts: CountTables, names: Sequence[str], sizes: Sequence[int], bins: int
 ) -> npt.NDArray[np.int64] | None:
-    """In which counts a row can be, a line for each way; None where the question does not say so."""
+    """In which counts a row can be, a line for each way; None if the question does not say so."""
     if facts.ranges is not None:
         at = np.arange(bins)[:, None]
         return ((facts.ranges[None, :, 0] <= at) & (at <= facts.ranges[None, :, 1])).astype(np.int64)
@@ -214,7 +214,7 @@ def _bins(question: Question) -> int:
 
 
 def _covers(noise: Laplace | RoundedGaussian, l1: int, l2_squared: int, *, steps: int = 1) -> bool:
-    """Is this noise on a grid of so many steps a count, and made for a move of this size?"""
+    """Is this noise on a grid of this many steps a count, and made for a move of this size?"""
     if noise.step * steps != 1:
         return False
     if isinstance(noise, Laplace):
@@ -290,7 +290,7 @@ def finish(question: Question, assignment: Assignment, noisy: NoisyParts, estima
 
 
 def _family(question: Question, assignment: Assignment, noisy: NoisyParts) -> Floats | None:
-    """The tables as one family; None where there are too many columns or cells for it."""
+    """The tables as one family; None if there are too many columns or cells for it."""
     spread = assignment.variances()
     try:
         found = valid_counts(question, noisy.parts, {p.name: spread.get(p.name, 0.0) for p in question.parts})

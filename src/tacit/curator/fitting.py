@@ -153,7 +153,7 @@ class Fit:
 
 
 def fit_of(ledger: Ledger | None, request: Request, budget: Guarantee, shares: Mapping[str, Bound]) -> Fit:
-    """The fit of a request to a ledger; where there is none yet, to the whole budget."""
+    """The fit of a request to a ledger; if there is none yet, to the whole budget."""
     if ledger is None:
         return _of_all(request, budget, shares)
     spent, left = standing_of(ledger, request.analyst)

@@ -92,7 +92,7 @@ class Estimate:
 
     @property
     def farthest(self) -> Floats:
-        """The distance from the value to the farther end, before any cut: what the quality of a cell is judged by."""
+        """The distance from the value to the farther end, before any cut, which decides the quality of a cell."""
         with np.errstate(invalid="ignore", over="ignore"):
             shown = np.maximum(self.high - self.value, self.value - self.low)
         return shown if self.reach is None else np.maximum(shown, self.reach)
@@ -134,7 +134,7 @@ def _counts(
     confidence: Fraction,
     coordinates: int,
 ) -> Estimate:
-    """Every count with what its own noise stays within."""
+    """Every count with the bound on its own noise."""
     halves: dict[str, Floats] = {}
     for parts, mechanism in noise:
         found = mechanism.half_widths(len(parts), confidence, coordinates=coordinates)

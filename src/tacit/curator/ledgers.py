@@ -7,11 +7,11 @@ Beside `visits.parquet` lie
     visits.ledger-at    a line for each ledger of the table that lies elsewhere: its id and its place, no password
 
 so that a copied or renamed plan, a second plan, another spelling of the path or a link to the file all find the same
-budget. So does another name of the same file in its folder (a hard link), by device and inode. A file that has names
-which are not in its folder gets no new ledger unless it is asked for: its ledger may lie beside one of those. Nor does
+budget. So does another name of the same file in its folder (a hard link), by device and inode. A file with names
+outside of its folder gets no new ledger unless it is asked for: its ledger may lie beside one of those names. Nor does
 it get an existing one that none of its names here or beside that ledger knows. A second ledger for a table that has one
-is refused in the same way. It never depends on the contents of the data. A copy of the
-data in another folder is not known as such (docs/known-limits.md).
+is refused in the same way. It never depends on the contents of the data. A copy of the data in another folder is not
+known as such (docs/known-limits.md).
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Home:
 
     @property
     def default(self) -> Path:
-        """The ledger's place where none is named and there is none."""
+        """The default place of a new ledger."""
         return self.places[0]
 
     def here(self) -> list[Path]:
@@ -368,7 +368,7 @@ Named = str | os.PathLike[str] | Ledger | Beside | None
 class LedgerResolver:
     """Finds the ledger of a table, and makes it at the first charge.
 
-    A ledger that is named must be the table's only one, unless `another` is said. Without a name it is the one that
+    A named ledger must be the table's only one, unless `another` is given. Without a name it is the one that
     the table has; if it has none, one for the life of this object, or one beside the data (`BESIDE`).
     """
 
@@ -405,7 +405,7 @@ class LedgerResolver:
             named.check(budget=budget, table=self.table)
 
     def glance(self) -> Ledger | None:
-        """The ledger, if there is one already, for a look at what is left: makes nothing, and leaves no note."""
+        """The ledger, if there is one already, to see the amount left: creates nothing, and leaves no note."""
         with self._lock:
             return self._ledger if self._ledger is not None else self._found(make=False, note=False)
 
@@ -459,7 +459,7 @@ class LedgerResolver:
         return self.for_charging(facts)
 
     def known_of(self, paid: Ticket) -> dict[str, Any]:
-        """The table's name, and what the ledger knows against the plan: a look at the data that is older than it."""
+        """The table's name, and the ledger's reservation about the plan: a look at the data that is older than it."""
         request = paid.request
         return {
             "table": self.table,

@@ -86,7 +86,7 @@ def read_text(path: str | Path, *, parameter: str, most: int = MOST_BYTES) -> st
 
 
 def _no_such_file(path: Path, parameter: str) -> NoSuchFile:
-    """The error for a file that is not there, with the names of those that lie in its folder."""
+    """The error for a missing file, with the names of the files in its folder."""
     try:
         beside = [
             str(path.with_name(one.name)) for one in itertools.islice(path.parent.iterdir(), MOST_NAMES)
@@ -367,7 +367,7 @@ def tail(where: str, value: Any) -> dict[str, Any]:
 
 
 def assumed(where: str, value: Any) -> Any:
-    """A table of what is given, or "always"."""
+    """A table of the given facts, or "always"."""
     if not isinstance(value, Mapping) and (not isinstance(value, str) or value != "always"):
         _refuse(where, value, 'be a table, or "always"', "given = { random_data = 0.05, rows = 8000 }")
     return value
@@ -494,7 +494,7 @@ _HERE: dict[tuple[str, str], Reader] = {
 
 
 def known(what: str, given: Any, words: tuple[str, ...], *, own: Iterable[str] = ()) -> None:
-    """Refuse what is no table, and a word that is not in the closed list, with the nearest one that is.
+    """Refuses a value that is no table, and a word outside of the closed list, with the nearest known one.
 
     `own` are the words that belong to this table alone, which are listed: the nearest may be another's.
     """
@@ -617,7 +617,7 @@ class PlanFile:
         return without_credentials(self.ledger or str((home and home.default) or ""))
 
     def published(self) -> str:
-        """The file as it may stand beside what is published: letter by letter, but for names and passwords in URLs."""
+        """The file as it may be printed beside a release: letter by letter, but without names and passwords in URLs."""
         return without_secrets(self.text)
 
     @property
@@ -750,7 +750,7 @@ def _table(where: str, given: Any, words: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _source(plan: Path, given: Mapping[str, Any]) -> str | Files:
-    """The file, or what is said about files beside their path."""
+    """The file, or the reading options beside its path."""
     wishes = {word: given[word] for word in READING if word in given}
     if isinstance(given["path"], list):
         return files([_beside(plan, name) for name in given["path"]], **wishes)

@@ -1,6 +1,6 @@
 """Plans that were made before: the same question at the same price is priced once a curator.
 
-A plan follows from what was asked, the schema, the unit and the budget; no row is read for it, so that keeping it tells
+A plan follows from the query, the schema, the unit and the budget. No row is read for it, so keeping it reveals
 nothing. Two values are the same query if they are equal and print alike: 1, 1.0 and True are equal, and are different
 words in a certificate, though 1 and 1.0 are one question.
 """
@@ -104,7 +104,7 @@ BETTER = 0.999
 CLEARLY = 0.95
 """The same for staircase noise."""
 LOUD = 100
-"""From this epsilon on a single number has no noise to speak of, whatever its law."""
+"""From this epsilon on a single number has practically no noise, in any distribution."""
 
 
 def choose(
@@ -116,7 +116,7 @@ def choose(
     earlier: bool = False,
     noise: str = "",
 ) -> Assignment:
-    """The assignment of a question at this price; `budget` says what is cheap, `rows` is a public number of rows.
+    """The assignment of a question at this price; `budget` decides what is cheap, `rows` is a public number of rows.
 
     With `earlier` it is what 0.1.0 chose, for its records.
     """
@@ -195,7 +195,7 @@ def is_gaussian(question: Question) -> bool:
 Weights = Mapping[int, Fraction]
 
 MOST_CUTS = 8
-"""So many cuts are tried; more differ by a release of hundreds."""
+"""This many cuts are tried; more differ by a release of hundreds."""
 
 
 def divided(
@@ -397,7 +397,7 @@ def _agreeing() -> NoLaw:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """One release of a plan: the question, its noise, what that promises and how far it will err."""
+    """One release of a plan: the question, its noise, its promise and its expected error."""
 
     ask: Query
     question: Question
@@ -425,7 +425,7 @@ class Planned:
 class Plan:
     """Releases that are fixed together, and their common price in the budget's terms.
 
-    `digest` is that of the request (`tacit.curator.request`): of what is asked, and of nothing that was chosen. Of a
+    `digest` is that of the request (`tacit.curator.request`): of the query, and of nothing that was chosen. Of a
     plan that is read from a record it is the digest that was charged, whichever version wrote it.
     """
 
@@ -501,12 +501,12 @@ class Plan:
 
     @property
     def theorems(self) -> tuple[str, ...]:
-        """By what the releases of the plan are added up."""
+        """The kind of bound in which the releases of the plan are added up."""
         return (self.charged.theorem, *(("compose-random-data",) if self.gamma else ()))
 
     @property
     def record(self) -> dict[str, Any]:
-        """The event for the ledger. An accountant who knows nothing of gammas cannot read one under RandomData."""
+        """The event for the ledger. An accountant without gammas cannot read one under RandomData."""
         if "record" not in self.kept:
             self.kept["record"] = json.dumps(event_record(to_record(self.event), self.gamma, self.priors))
         return cast("dict[str, Any]", json.loads(self.kept["record"]))
@@ -541,7 +541,7 @@ def make_plan(
 ) -> Plan:  # fmt: skip
     """The plan for these asks; every error of names, types, bounds and prices appears here, nothing is read.
 
-    `given` is what the whole plan assumes of the data; releases without words of their own share its gamma. `reading`
+    `given` has the assumptions of the whole plan about the data; releases without their own share its gamma. `reading`
     is how the data are to be read, where something is declared about that. `earlier` chooses as 0.1.0 did, whose
     records have digests of what was chosen.
     """
@@ -602,7 +602,7 @@ def make_plan(
 def chosen(
     plan: Plan, assignments: Sequence[tuple[Assignment, Assignment | None]], *, charged: Charged, digest: str
 ) -> Plan:
-    """The same request with the assignments and the charge that a record has: what was chosen then."""
+    """The same request with the recorded assignments and charge."""
     releases = [
         _planned(r.ask, r.question, assignment, plain or assignment, plan.unit)
         for r, (assignment, plain) in zip(plan.releases, assignments, strict=True)
@@ -613,7 +613,7 @@ def chosen(
 def _exactly(
     asks: Sequence[Query], questions: Sequence[Question], prices: Sequence[Price], given: Given | None
 ) -> list[tuple[Question, Assignment]] | None:
-    """The one exact answer of a plan; None where none is asked for. Beside it nothing may be published."""
+    """The one exact answer of a plan; None if none is asked for. Beside it nothing may be published."""
     words = [a.given if a.given is not None else given for a in asks]
     exact = [w for w in words if isinstance(w, ExactGiven)]
     if not exact:

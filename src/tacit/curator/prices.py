@@ -56,7 +56,7 @@ def decimal(parameter: str, value: object) -> Fraction:
 
 
 def _exact(value: object) -> Fraction | None:
-    """A number as a fraction; None for what is none, is not finite, or has too many digits."""
+    """A number as a fraction; None for other values, infinite ones, and too many digits."""
     import numpy as np
 
     if isinstance(value, bool | np.bool_) or not isinstance(
@@ -205,7 +205,7 @@ class Price:
 
 
 def stated(*, simultaneous: bool, **words: Number | None) -> Price | None:
-    """The price, where one is stated; None where none of its words is given."""
+    """The price, where one is stated; None if none of its words is given."""
     given = simultaneous is not False or any(value is not None for value in words.values())
     return price(simultaneous=simultaneous, **words) if given else None
 

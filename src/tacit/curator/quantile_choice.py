@@ -126,7 +126,7 @@ class SelectedRanks(Assignment):
         return first, last
 
     def half_interval(self, rows: int) -> float:
-        """About half of an interval in ranks, as a part of so many rows, the mean over the shares."""
+        """About half of an interval in ranks, as a part of this many rows, the mean over the shares."""
         tail = float((1 - CONFIDENCE) / 2)
         each = [
             float(np.median(self.counts.half_widths(tail, share=Fraction(q)))) for q in self.selection.shares
@@ -155,7 +155,7 @@ class SelectedRanks(Assignment):
 
 
 def roundest(low: Fraction, high: Fraction) -> Fraction:
-    """The number in [low, high] with the fewest digits, of these the one nearest to the middle."""
+    """The number in [low, high] with the fewest digits; among several, the one nearest to the middle."""
     if low == high:
         return low
     power = Fraction(10) ** math.ceil(math.log10(max(abs(low), abs(high), high - low)) + 1)
@@ -268,7 +268,7 @@ def _shares(question: Question) -> tuple[Fraction, ...]:
 
 
 def made_for(assignment: SelectedRanks, question: Question) -> bool:
-    """Are choices and counts made for this question: its shares, its unit, and what one unit moves?
+    """Are choices and counts made for this question: its shares, its unit, and its sensitivity?
 
     The share of the price that the counts got does not matter: both prices are part of the charge.
     """

@@ -83,13 +83,13 @@ class OnRandomData(Assignment):
         return RandomProportion(rows=rows, epsilon=1, gamma=self.given.gamma, neighbours=self.neighbours)
 
     def may_be_exact(self, rows: int) -> bool:
-        """Can any cell of a table of so many rows be exact?"""
+        """Can any cell of a table of this many rows be exact?"""
         if self.cells == 1:
             return rows >= 2 and self._one(rows).largest_exact() is not None
         return self.exact_below(rows) > 0
 
     def _rows(self, total: int) -> int | None:
-        """The number of rows that decides: public, or declared; None where there are fewer than declared."""
+        """The number of rows that decides: public, or declared; None if there are fewer than declared."""
         least = self.given.rows
         public = self.neighbours is Neighbours.REPLACE_ONE
         # Of two neighbours one may have a row less than declared: both must be treated alike.
@@ -132,7 +132,7 @@ class OnRandomData(Assignment):
     def read(
         self, question: Question, noisy: NoisyParts, confidence: Fraction, *, coordinates: int = 1
     ) -> Estimate:
-        """Values with intervals of the noise; of no width where there is none. A noisy cell is not a small one."""
+        """Values with intervals of the noise; of no width if there is none. A noisy cell is not a small one."""
         found = super().read(question, noisy, confidence, coordinates=coordinates)
         exact, low, high, far = self.exact_cells(noisy), found.low, found.high, found.farthest
         if isinstance(question.form, Share):
@@ -176,11 +176,11 @@ class OnRandomData(Assignment):
         )
 
     def may_show(self, count: int, rows: int) -> bool:
-        """May a cell with this count be published as it is, in a table of so many rows?"""
+        """May a cell with this count be published as it is, in a table of this many rows?"""
         return bool(self._exact(np.array([count]), rows)[0])
 
     def may_tell(self, *, rows: int, exact: int) -> bool:
-        """Can a release say this of itself: so many rows that decided, of which so many cells are exact?"""
+        """Are these numbers possible for a release: the deciding rows, and the number of exact cells?"""
         if type(rows) is not int or type(exact) is not int or rows < 0 or not 0 <= exact <= self.cells:
             return False
         least, public = self.given.rows, self.neighbours is Neighbours.REPLACE_ONE
@@ -188,7 +188,7 @@ class OnRandomData(Assignment):
         return declared and (not exact or self.may_be_exact(rows))
 
     def as_told(self, noisy: NoisyParts, exact: AnyArray, *, rows: int) -> NoisyParts:
-        """Counts of one part with what is told beside them: which cells are exact, and the rows that decided."""
+        """Counts of one part with their notes: which cells are exact, and the rows that decided."""
         (name,) = self.counts
         told = {f"{name}: {EXACT}": _packed(exact), COUNTED: np.array([rows], dtype=np.int64)}
         return NoisyParts(parts={**noisy.parts, **told}, keys=noisy.keys)
@@ -283,7 +283,7 @@ def gamma_of(assignment: Assignment) -> Fraction:
 
 
 def condition_of(assignment: Assignment) -> Always | RandomData:
-    """Given what an assignment's bound holds."""
+    """The condition of an assignment's bound."""
     return assignment.given.condition if isinstance(assignment, OnRandomData) else Always()
 
 
@@ -305,7 +305,7 @@ def fits(question: Question) -> bool:
 
 
 def complete(question: Question) -> bool:
-    """Is this a table of counts with every row in some cell, whatever it says?"""
+    """Is this a table of counts with every row in some cell, for any key?"""
     alike = question.statistic.where is None and all(a.always for a in question.axes)
     return alike and isinstance(question.form, Linear)
 

@@ -1,4 +1,4 @@
-"""A release: values with intervals, what they cost, what they may reveal. A plan has no value; this has all three."""
+"""A release: values with intervals, their cost, and their privacy loss. A plan has no value; this has all three."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 class Release:
     """The published answer: `table` has the keys, value, low and high of every cell.
 
-    `publishable` is False for noise from a seeded source, which is for tests; `made_up` is True where the table says
+    `publishable` is False for noise from a seeded source, which is for tests; `made_up` is True if the table says
     of itself that it describes nobody. `corrections` says whether it was withdrawn or replaced since.
     """
 
@@ -203,7 +203,7 @@ class Release:
 
     @property
     def synthetic(self) -> Synthetic:
-        """The synthetic rows: a table that may be shared, counts with intervals, and what was measured for them."""
+        """The synthetic rows: a table that may be shared, counts with intervals, and the measurements behind them."""
         return self._synthetic(self.certificate["digest"])
 
     def _synthetic(self, certificate: str) -> Synthetic:
@@ -278,7 +278,7 @@ class Releases(tuple[Release, ...]):
 
 # From a recorded answer to its releases: values, intervals and certificates are functions of plan and record alone.
 #
-# So a replay gives what the first answer gave, and whoever has the ledger can make a certificate again and compare.
+# So a replay gives what the first answer gave, and anybody who has the ledger can make a certificate again and compare.
 
 
 def ledger_part(ledger: str, recorded: bytes, made: dict[str, Any]) -> dict[str, Any]:

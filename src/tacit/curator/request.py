@@ -1,4 +1,4 @@
-"""The request: what is asked, in a written canonical form. Its digest is the key of replay and of charging.
+"""The request: the query, in a written canonical form. Its digest is the key of replay and of charging.
 
     format      4
     unit        who is protected: every field
@@ -13,14 +13,14 @@ relative to the ledger's folder: a folder that is moved with its ledger asks the
 plan or program that names the same files. The analyst's name is stored with the charge and is no part of the key.
 
 Nothing here depends on a mechanism that was chosen, on a sentence, or on a number that was computed. Fields that still
-have the default of this form (`UNSAID`) are left out. A field that is added later must be left out where nobody said
-it; a change in meaning needs a new format.
+have the default of this form (`UNSAID`) are left out. A later field must be left out at its default; a change in
+meaning needs a new format.
 
-One question has one text, however it is spelled: 1, 1.0 and Fraction(1) are one number, `age > 5.0` is `age > 5`, and
-what a plan of one release offers and assumes is what that release does. Nothing is computed for it: `not (a > 5)` is
+One question has one text in every spelling: 1, 1.0 and Fraction(1) are one number, `age > 5.0` is `age > 5`, and the
+price and assumptions of a plan of one release are those of the release. Nothing is computed for it: `not (a > 5)` is
 another text than `a <= 5`. Format 3 wrote numbers and filters as they were typed, and format 4 at first the edges of
 `ranges` and the tables of distributions. Both are frozen below, and are looked up second (`earlier_digests`), so that
-what was answered under them stays free.
+answers recorded under them stay free.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Given:
         return RandomData(gamma=up(self.gamma)) if self.gamma else Always()
 
     def within(self, plan: Given | None) -> Given:
-        """A release's own words, and those of its plan where it has none."""
+        """A release's own words, and those of its plan if it has none."""
         if plan is None:
             return self
         return Given(
@@ -109,7 +109,7 @@ class Given:
         )
 
     def describe(self) -> dict[str, Any]:
-        """Plain values: what the digest of a plan covers."""
+        """Plain values, covered by the digest of a plan."""
         return {
             "random_data": str(self.gamma),
             "rows": self.rows,
@@ -123,7 +123,7 @@ ALWAYS = Given(gamma=Fraction(0))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExactGiven(Given):
-    """An exact answer: so many unknown rows, and the law of a row or the chance that it is counted."""
+    """An exact answer: the number of unknown rows, and the distribution of a row or the chance that it is counted."""
 
     gamma: Fraction = Fraction(0)
     unknown_rows: int
@@ -139,7 +139,7 @@ class ExactGiven(Given):
         return row_law(self.rows_law, grid=None if own else spacing)
 
     def matches(self, spacing: Fraction, low: Fraction, high: Fraction) -> None:
-        """Refuse a law on another grid or range than the column's: what is recorded must be what is assumed.
+        """Refuse a distribution on another grid or range than the column's: the record must be the assumption.
 
         A value that the column may hold, and that is impossible under the law, would show through an exact sum. A
         shape covers every law on its grid and range, so that there the grid is enough.
@@ -176,7 +176,7 @@ class ExactGiven(Given):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampledGiven(ExactGiven):
-    """A truncated histogram: the rows are a random sample of which nobody knows who is in it.
+    """A truncated histogram: the rows are a random sample with secret members.
 
     With `sampling="fixed"` there are `n` rows, of which a few are discarded at random first.
     """
@@ -360,7 +360,7 @@ class Query:
     given: Given | None = None
     noise: str = ""
     guess: Guess | None = None
-    """For previews alone: no part of what is asked."""
+    """For previews alone: no part of the request."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.statistic, Statistic):
@@ -533,7 +533,7 @@ def request_digest(
     asks: Sequence[Query], *, schema: Schema, unit: Unit, total: Price | None, given: Given | None,
     reading: Mapping[str, Any],
 ) -> str:  # fmt: skip
-    """The digest of what is asked."""
+    """The digest of the request."""
     return sha256(request_text(asks, schema=schema, unit=unit, total=total, given=given, reading=reading))
 
 
@@ -599,7 +599,7 @@ def _ask(a: Query, schema: Schema, typed: bool, at_first: bool) -> dict[str, Any
 
 # --- one spelling -----------------------------------------------------------------------------------------------
 def _statistic(statistic: Statistic, schema: Schema, at_first: bool) -> dict[str, Any]:
-    """The fields that the statistic tells of itself, with one spelling of every number, day and filter."""
+    """The fields of the statistic, with one spelling of every number, day and filter."""
     said, own = statistic.describe(), {f.name for f in fields(statistic)}
     spelled = {
         name: _entries(getattr(statistic, name), schema) if name in own else value
@@ -645,7 +645,7 @@ def _edge(value: Any, column: Column) -> Any:
 
 
 def _one(value: Any) -> Any:
-    """A plain value; a number as what it is exactly, whichever type it has: whole, or a fraction."""
+    """A plain value; a number of any type by its exact value: whole, or a fraction."""
     if value is None or isinstance(value, str | bool):
         return value
     if isinstance(value, datetime.datetime):
@@ -659,7 +659,7 @@ def _one(value: Any) -> Any:
 
 
 def _typed(text: str) -> str:
-    """A number that was typed as text, in one spelling; what is none stays as it is."""
+    """A number that was typed as text, in one spelling; any other text stays as it is."""
     try:
         return str(as_typed("given", text))
     except TacitError:
@@ -667,7 +667,7 @@ def _typed(text: str) -> str:
 
 
 def _law(text: str, at_first: bool) -> Any:
-    """The law of a row: its name, its numbers, and what has a name; a table by its values, in their order."""
+    """The distribution of a row: its name, its numbers, and its named values; a table by its values, in their order."""
     if not at_first:
         with suppress(TacitError):
             weights, grid = table_parts(text)
@@ -700,7 +700,7 @@ def _unsigned(value: Any) -> Any:
 
 
 def _price(price: Price | None) -> dict[str, Any] | None:
-    """A price or an accuracy as it was asked: exact numbers, and only those that were said."""
+    """A price or an accuracy as it was asked: exact numbers, and only the given ones."""
     if price is None:
         return None
     numbers = {n: getattr(price, n) for n in ("epsilon", "delta", "rho", "mu", "within")}
@@ -731,7 +731,7 @@ def _given(given: Given | None, typed: bool, at_first: bool) -> dict[str, Any] |
 
 
 def _named(table: str, typed: bool) -> str:
-    """A table that is joined: the names of its files, or that it lies in memory, whichever library holds it there."""
+    """A joined table: the names of its files, or that it lies in memory, in any library."""
     if not typed and IN_MEMORY.fullmatch(table):
         return "a table in memory"
     return ", ".join(sorted(table.split(", ")))
@@ -757,7 +757,7 @@ def _reading(reading: Mapping[str, Any], typed: bool) -> dict[str, Any]:
 def declared_files(data: Any, base: Path | None, public: Sequence[str] = ()) -> dict[str, Any]:
     """The files that were declared, table by table, relative to a folder: known without looking at a file.
 
-    `protected` are the tables that tell of people, `public` the ones that were declared public. A table that does not
+    `protected` are the tables about people, `public` the ones that were declared public. A table that does not
     lie in files is null; a public one is named by a digest of its content (`Facts.public`), since it has no name by
     which another one could be told from it. Several files of one table are a set: their order says nothing.
     """
@@ -775,7 +775,7 @@ def declared_files(data: Any, base: Path | None, public: Sequence[str] = ()) -> 
 
 
 def nameless(data: Any) -> bool:
-    """Is a public table in it that lies in no file? Then what is asked is known only when it is opened."""
+    """Is a public table in it that lies in no file? Then the request is known only when the table is opened."""
     return isinstance(data, Joined) and any(_files(one, None) is None for one in data.open_to_all)
 
 

@@ -66,7 +66,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningSeries:
-    """A running total on a declared table: what is counted, by which steps, with which noise. Reads no data."""
+    """A running total on a declared table: its counts, its steps and its noise. Reads no data."""
 
     question: Question
     factor: GridFactor
@@ -193,7 +193,7 @@ class RunningTotal:
         return ledger.recorded(self._request(ledger, step))
 
     def _request(self, ledger: Ledger, step: int) -> Request:
-        """Asking for a step costs nothing: all of it was charged when the series was opened."""
+        """A step costs nothing: the whole series was charged when it was opened."""
         free = charge(
             [Assignment(noise=(), price=self.series.price, reason="paid in advance")], self._curator.budget.bound,
             neighbours=self._curator.unit.neighbours,

@@ -42,7 +42,7 @@ from tacit.statistics.sparse import SparseQuestion
 
 LOUD = 256
 SHARE = Fraction(1, 2)
-"""The share of epsilon that naming the keys gets, where values are paid for separately."""
+"""The share of epsilon for naming the keys, if values are paid for separately."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +136,7 @@ def _in_order(keys: Sequence[Any], named: Any, axes: Sequence[Axis]) -> list[int
 
 
 def _rank(key: Any) -> tuple[int, int, str]:
-    """Whole numbers first, 2 before 10: each key by itself, whatever others there are."""
+    """Whole numbers first, 2 before 10: the place of a key does not depend on the others."""
     text = str(key)
     return (0, int(text), text) if NUMBER.fullmatch(text) else (1, 0, text)
 

@@ -55,7 +55,7 @@ _BEGIN = re.compile(r"(?:(?:what is|show|give|tell)\s+)?(?:the\s+)?", re.IGNOREC
 
 
 def read_sentence(sentence: str, columns: Iterable[str]) -> dict[str, Any]:
-    """The words of a [[release]] table that ask what the sentence asks."""
+    """The keys of a [[release]] table for the query of the sentence."""
     known = list(columns)
     if not isinstance(sentence, str) or not sentence.strip() or len(sentence) > LONGEST:
         raise _unknown("", known)
@@ -167,7 +167,7 @@ def _measured(table: dict[str, Any], kind: str, text: str, known: Sequence[str])
 
 
 def _columns(text: str, known: Sequence[str], *, binned: bool) -> list[Any]:
-    """Names with commas or `and` between them, each with its number of bins where it has one."""
+    """Names with commas or `and` between them, each with its number of bins if it has one."""
     held: list[str] = []
 
     def keep(match: re.Match[str]) -> str:

@@ -65,7 +65,7 @@ class SynthesisAssignment(Assignment):
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """The fixed list of what is run."""
+        """The fixed list of mechanisms."""
         return self.schedule.events
 
     @property
@@ -129,7 +129,7 @@ class SynthesisAssignment(Assignment):
         self, question: Question, noisy: NoisyParts, *, confidence: Fraction, publishable: bool = True,
         made_up: bool = False, certificate: str = "",
     ) -> Synthetic:  # fmt: skip
-        """The rows with what was measured for them."""
+        """The rows with their measurements."""
         outcome, seed = unpacked(noisy.parts, question)
         statistic: Any = question.statistic
         return Synthetic(
@@ -263,7 +263,7 @@ def _choices_unpacked(parts: dict[str, Any]) -> Choices | None:
 
 
 def unpacked(parts: dict[str, Any], question: Question) -> tuple[Outcome, int]:
-    """The outcome of a record, and the seed of what is drawn inside of bins."""
+    """The outcome of a record, and the seed for draws inside of bins."""
     sizes = question.details["sizes"]
     chosen = tuple(tuple(int(i) for i in line if i >= 0) for line in np.asarray(parts["chosen"]))
     ends = np.cumsum([cells_of(m, sizes) for m in chosen]).tolist()
@@ -306,7 +306,7 @@ def faults_of_record(
 ) -> list[str]:
     """The fields of a certificate about synthetic rows that contradict its plan, its schedule or the file of the rows.
 
-    The rows themselves, what was chosen and which cells noise filled follow from the ledger alone.
+    The rows themselves, the choices and the cells that noise filled follow from the ledger alone.
     """
     details, schedule = question.details, assignment.schedule
     statistic: Any = question.statistic

@@ -56,7 +56,7 @@ def three(value: float) -> str:
 
 
 def outwards(value: float, turn: Any) -> float:
-    """Three significant digits, all of them on the far side: what is written holds what was certified."""
+    """Three significant digits, rounded outwards: the written interval contains the certified one."""
     if value == 0 or not math.isfinite(value):
         return value
     unit = 10.0 ** (math.floor(math.log10(abs(value))) - 2)
@@ -285,7 +285,7 @@ def _with_ends(value: Any, low: Any, high: Any) -> tuple[str, str, str]:
 
 
 def _key(value: Any) -> str:
-    """A key of any length, cut where a line would be all of it; the files have it whole."""
+    """A key of any length, cut if it would fill a line; the files have it whole."""
     text = str(value)
     return text if len(text) <= LONGEST_KEY else text[:LONGEST_KEY] + "..."
 
@@ -340,7 +340,7 @@ def _loud(sentence: str) -> str:
 
 
 def release_text(release: Release, *, standing: bool = True) -> str:
-    """A release as aligned lines; without `standing` not what is spent and left."""
+    """A release as aligned lines; without `standing`, spent and remaining amounts are left out."""
     names, rows = _release_rows(release)
     return "\n".join([release.name, *_aligned([names, *rows]), *map(visible, _foot(release, standing))])
 
@@ -619,7 +619,7 @@ class PublicWords:
         return self.title if self.second is None else _both(self.title, self.second.title)
 
     def check(self, schema: Schema, releases: Iterable[str]) -> None:
-        """Refuse labels of what is not declared: by the declarations alone, before anything is paid."""
+        """Refuse labels of undeclared columns: by the declarations alone, before any charge."""
         for column in (*self.columns, *self.keys):
             if column not in schema and column not in MADE:
                 raise UnknownName(what="column in [report]", name=column, known=[*schema, *MADE])
@@ -637,7 +637,7 @@ class PublicWords:
 
 
 def _known(schema: Schema, column: str) -> list[str] | None:
-    """The declared keys of a column; None where they are not listed."""
+    """The declared keys of a column; None if they are not listed."""
     if column in schema:
         declared = schema[column]
         if isinstance(declared, Flag):

@@ -1,7 +1,7 @@
 """Checks of a folder that `tacit release` wrote: files, certificates, plan, ledger, signatures.
 
-Nothing here reads the custodian's data. Each finding holds, does not hold, or could not be checked (None); what could
-not be checked is said, and does not count as holding.
+Nothing here reads the custodian's data. Each finding holds, does not hold, or could not be checked (None). An unchecked
+one is named, and does not count as holding.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ MOST_DEPTH = 60
 
 
 def read_json(path: str | Path, *, parameter: str) -> dict[str, Any]:
-    """The object in a JSON file: no name twice, no number that is none, nothing nested beyond use."""
+    """The object in a JSON file: no name twice, no number that is not finite, no excessive nesting."""
     text = read_text(path, parameter=parameter, most=MOST_BYTES)
     try:
         found = json.loads(text, object_pairs_hook=_once, parse_constant=_no_number, parse_float=_finite)
@@ -260,7 +260,7 @@ CLAIMS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
-    """One thing that was looked at: does it hold? None where it could not be checked."""
+    """One thing that was looked at: does it hold? None if it could not be checked."""
 
     what: str
     holds: bool | None
@@ -288,7 +288,7 @@ class Verified:
 
     @property
     def made(self) -> bool:
-        """Is it what was made, although it may have been withdrawn or replaced since?"""
+        """Is it unaltered, although it may have been withdrawn or replaced since?"""
         return all(f.holds is not False or f.fallen for f in self.findings)
 
     @property
@@ -391,7 +391,7 @@ MADE = ("data", "versions", "noise_source")
 
 
 def _agreement(listed: dict[str, Any], certificates: dict[str, dict[str, Any]]) -> Iterator[CheckResult]:
-    """One plan, one charge, one answer: certificates and manifest speak of the same ones, and none is missing."""
+    """One plan, one charge, one answer: certificates and manifest name the same ones, and none is missing."""
     first = next(iter(certificates.values()), {})
     for name, said in certificates.items():
         same = said["plan"].get("digest") == listed.get("plan") and said["ledger"] == listed.get("ledger")
@@ -474,7 +474,7 @@ NO_CHOICE = (
 
 
 def as_0_1_0(plan: Plan, digest: Any) -> Plan | None:
-    """The plan under the digest that 0.1.0 gave it; None where that digest is another one."""
+    """The plan under the digest that 0.1.0 gave it; None if that digest is another one."""
     known = [one.plan_digest for one in earlier_requests(plan)]
     return replace(plan_of_0_1_0(plan), digest=digest) if digest in known else None
 
@@ -503,7 +503,7 @@ def plan_of_certificates(asked: Plan, certificates: Iterable[dict[str, Any]]) ->
 
 
 def _affordable(plan: Plan, name: str) -> CheckResult:
-    """Is what was run within the bound that is claimed, and that was charged?"""
+    """Is the account of the events within the claimed bound, which was charged?"""
     what = f"what was run for {name} costs no more than it says"
     try:
         within = charge_again(plan)
@@ -523,7 +523,7 @@ def charge_again(plan: Plan) -> bool:
 
 
 def _fitting(stated: Planned, today: Planned, name: str) -> Iterator[CheckResult]:
-    """Noise that cannot be compared with its question by itself fits it if it is what would be chosen today.
+    """Noise that cannot be compared with its question alone fits it if it equals today's choice.
 
     The other choices, and the meaning of an accuracy, are shown and enter no computation.
     """
@@ -565,7 +565,7 @@ INNER = {
 
 
 def _facts(certificate: Mapping[str, Any]) -> dict[str, Any]:
-    """A certificate without its sentences: of those it is a fact that they are there."""
+    """A certificate without its sentences, which must only be present."""
     found: dict[str, Any] = {n: isinstance(v, str) if n in SENTENCES else v for n, v in certificate.items()}
     for name, words in INNER.items():
         if isinstance(found.get(name), dict):
@@ -574,7 +574,7 @@ def _facts(certificate: Mapping[str, Any]) -> dict[str, Any]:
 
 
 TOLD = ("error", "price_of_privacy")
-"""Expected errors are told: a later version may know them better."""
+"""Expected errors are informative only: a later version may know them better."""
 ROUNDED = ("error", "mechanism", "price_of_privacy")
 """The fields with computed floats, whose last digits depend on the machine and its libraries."""
 
@@ -600,7 +600,7 @@ def _compared(
     only: Sequence[str] = (),
     known: str | None = None,
 ) -> CheckResult:
-    """Are these one certificate? `known` is the digest of what it said when it was first made.
+    """Are these one certificate? `known` is the digest of its first content.
 
     Facts must be equal, in both directions: a word that was added is a claim as well. Sentences are those of this
     version, or the ones that were recorded; without a record they could not be checked.
@@ -667,7 +667,7 @@ def _ledger(place: Path, where: str | None, certificates: dict[str, dict[str, An
 
 
 def _events(name: str, said: Mapping[str, Any], paid: Mapping[str, Any]) -> CheckResult:
-    """Is what the certificate says was run a part of what the ledger was charged for?"""
+    """Are the certificate's events a part of the ledger's charge?"""
     whole = paid["event"]["event"]
     parts = [whole, *(whole["events"] if whole.get("kind") == "composed" else [])]
     run = all(one["event"] in parts for one in said["event"])
@@ -677,7 +677,7 @@ def _events(name: str, said: Mapping[str, Any], paid: Mapping[str, Any]) -> Chec
 def _looks(
     name: str, said: Mapping[str, Any], chain: Sequence[tuple[Entry, Any]], paid: Entry
 ) -> CheckResult:
-    """Does the certificate say what the chain knows: that a look at the data is older than its plan?"""
+    """Does the certificate state, as the chain does, that a look at the data is older than its plan?"""
     about = {key: paid.body[key] for key in ("table", "version")}
     known = seen_in([e for e, _ in chain], plan_digests(paid.body), **about)
     told = tuple(said["data"].get("seen", ()))

@@ -44,7 +44,7 @@ def sha256(data: bytes | str) -> str:
 
 
 def derived_key(secret: bytes, purpose: str) -> bytes:
-    """A key of 32 bytes for one purpose: what is done with one key says nothing about another."""
+    """A key of 32 bytes for one purpose: uses of one key reveal nothing about another."""
     return hmac.digest(secret, b"tacit ledger: " + purpose.encode("ascii"), "sha256")
 
 

@@ -100,7 +100,7 @@ def whole(parameter: str, value: object, *, least: int | None = 1) -> int:
 
 
 def is_number(value: object) -> bool:
-    """A number of Python's own kinds or of NumPy's; a flag is none."""
+    """A number of Python's own kinds or of NumPy's; a flag is no number."""
     return not isinstance(value, bool) and (
         isinstance(value, int | float | Fraction) or (_of_numpy(value) and isinstance(value, Real))
     )
@@ -126,7 +126,7 @@ def plain(value: Any) -> Any:
 
 
 def members(parameter: str, values: Any) -> tuple[Any, ...]:
-    """The members of a list, a tuple or an array; text and what has no members are refused."""
+    """The members of a list, a tuple or an array; text and values without members are refused."""
     masked = hasattr(values, "mask")
     if masked or not (isinstance(values, list | tuple) or bool(getattr(values, "ndim", False))):
         raise InvalidParameter(
@@ -161,7 +161,7 @@ def require(ok: bool, *, parameter: str, value: object, must: str, hint: str = "
 
 
 def refuse_if(wrong: object, parameter: str, value: object, must: str, hint: str = "") -> None:
-    """Raise InvalidParameter if something is wrong with the value: what it must be, and perhaps what to do about it."""
+    """Raise InvalidParameter if something is wrong with the value: the requirement, and perhaps a remedy."""
     if wrong:
         raise InvalidParameter(parameter=parameter, value=value, must=must, hint=hint)
 

@@ -238,7 +238,7 @@ def _set_state(self: Any, state: list[Any]) -> None:
 
 
 def _values(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
-    """The values of these fields as a tuple; tuples compare what is identical as equal, a NaN among it."""
+    """The values of these fields as a tuple; tuples compare identical values as equal, even a NaN."""
     if len(names) > 1:
         return attrgetter(*names)
     if names:

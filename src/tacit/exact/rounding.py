@@ -28,7 +28,7 @@ SHORT = 1000
 def exact_parameter(name: str, value: object, *, positive: bool = True, any_size: bool = False) -> Fraction:
     """The exact rational that the caller typed; finite, and positive where asked.
 
-    Declared values must be of ordinary size. `any_size` is for what follows from data: there no size is refused.
+    Declared values must be of ordinary size. `any_size` is for values that follow from data: there no size is refused.
     """
     if type(value) is Fraction or type(value) is int:
         # Short ones are of ordinary size, and need no comparison of fractions.
@@ -52,7 +52,7 @@ def exact_parameter(name: str, value: object, *, positive: bool = True, any_size
 
 
 def exact_value(name: str, value: object) -> Any:
-    """The number as it was given, if `exact_parameter` takes it: a field keeps what was typed."""
+    """The number as it was given, if `exact_parameter` takes it: a field keeps the typed number."""
     exact_parameter(name, value)
     return plain(value)
 
@@ -141,15 +141,15 @@ _DECIMAL = Decimal("1e-12")
 
 
 def digits_up(value: Exact, digits: int = 3) -> str:
-    """A number that is not negative in so many significant digits, rounded up: a printed bound is a bound.
+    """A non-negative number with this many significant digits, rounded up: a printed bound is a bound.
 
-    A decimal that became the next larger float prints as itself: what is said lies below by 1e-12 of it at most.
+    A decimal that became the next larger float prints as itself: the text lies below it by 1e-12 of it at most.
     """
     return _digits(value, digits, ROUND_CEILING, 1 - _DECIMAL)
 
 
 def digits_down(value: Exact, digits: int = 3) -> str:
-    """The same, rounded down: nobody asks for more than is printed of what is left."""
+    """The same, rounded down: nobody can then ask for more than the printed remainder."""
     return _digits(value, digits, ROUND_FLOOR, 1 + _DECIMAL)
 
 

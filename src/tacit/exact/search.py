@@ -1,9 +1,9 @@
 """One search: where a monotone condition turns true, by halving.
 
 A condition is monotone if, once it holds, it holds for everything above. `bisected` keeps two ends: at the first the
-condition does not hold, at the second it does. Take the one on the safe side, so that the result is directed: the
-second end where what holds is what was asked for, the first where it must not be exceeded. The ends that are given are
-never tried; the condition is asked once for each halving.
+condition does not hold, at the second it does. Take the end on the safe side, so that the result is directed: the
+second if the predicate must hold, the first if it must not be exceeded. The ends that are given are never tried; the
+condition is asked once for each halving.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def bisected(
     absolute: float | Fraction = 0.0,
     logarithmic: bool = False,
 ) -> tuple[Number, Number]:
-    """The ends (does not hold, holds) of what is left of low..high after at most `halvings`.
+    """The ends (does not hold, holds) of the rest of low..high after at most `halvings`.
 
     Integers become neighbours. Floats and fractions are halved until high - low is at most `relative` times the larger
     of them in size, or `absolute`, or until no float is between; `logarithmic` ones, which are positive floats, by

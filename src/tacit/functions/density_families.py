@@ -54,7 +54,7 @@ def _row(value: Any, dimension: int) -> list[float]:
 
 
 def as_rows(values: Any, dimension: int) -> Floats:
-    """The rows as an array (n, d) of floats, NaN where there is no number. Never to be shown.
+    """The rows as an array (n, d) of floats, NaN for a missing number. Never to be shown.
 
     Refused by kind and shape of the whole, which no row decides: complex numbers, dates, another number of columns.
     """
@@ -86,7 +86,7 @@ def as_rows(values: Any, dimension: int) -> Floats:
 
 
 def _listed(values: Any, dimension: int) -> npt.NDArray[Any]:
-    """A plain list: each member becomes one row, whatever it holds."""
+    """A plain list: each member becomes one row, of any kind."""
     if isinstance(values, str | bytes) or not hasattr(values, "__iter__"):
         raise InvalidParameter(
             parameter="rows", value=type(values).__name__, must="be an array or a list of rows"
@@ -155,7 +155,7 @@ class DensityFamily(ABC):
             )  # fmt: skip
 
     def _check_size(self) -> None:
-        """Refuse what has too many coefficients, before any of them is made."""
+        """Refuse too many coefficients, before any of them is made."""
         count = math.prod(float(m) for m in self.axis_sizes)
         if count > MOST_COEFFICIENTS and self._kept() is None:
             raise InvalidParameter(
@@ -290,7 +290,7 @@ class DensityFamily(ABC):
         return self._products([axis_rows(self, k, cells[:, k]) for k in range(self.dimension)])
 
     def features_at(self, points: Floats) -> Floats:
-        """phi at any points of the box (k, d), off the lattice: for what is public."""
+        """phi at any points of the box (k, d), off the lattice: for public points."""
         return self._products([self._axis_features(k, points[:, k]) for k in range(self.dimension)])
 
     def synthesis(self, points: Floats) -> Floats:
@@ -363,7 +363,7 @@ def _block(family: DensityFamily, axis: int, number: int) -> Floats:
 
 
 def axis_rows(family: DensityFamily, axis: int, cells: npt.NDArray[np.int64]) -> Floats:
-    """phi of one coordinate at these lattice cells; the same numbers whichever other cells are asked for."""
+    """phi of one coordinate at these lattice cells; other cells in the same call change no number."""
     if family.cells[axis] * family.axis_sizes[axis] <= LARGE_TABLE:
         return np.asarray(lattice_table(family, axis)[cells])
     out = np.empty((cells.size, family.axis_sizes[axis]))

@@ -1,4 +1,4 @@
-"""Functions that data define, before noise: what a release adds its path to. They are secret."""
+"""Functions that data define, before noise: a release adds its path to one. They are secret."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class KernelCombination(Mean):
         return self.kernel.dimension
 
     def norm_bound(self, kernel: Kernel) -> float | None:
-        """absolute_sum sqrt(sup K(x, x)), from nothing but what is public."""
+        """absolute_sum sqrt(sup K(x, x)), from public numbers only."""
         if kernel != self.kernel:
             return None
         size, top = exact_parameter("absolute_sum", self.absolute_sum), self.kernel.sup_diagonal

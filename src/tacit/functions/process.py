@@ -124,7 +124,7 @@ def noisy_coefficients(
 class ReleasedFunction:
     """x -> sum_j coefficient_j phi_j(x): one sample path, the same value whenever it is asked, and no row in it.
 
-    Evaluating it is post-processing. `publishable` is False where the noise came from a seeded source.
+    Evaluating it is post-processing. `publishable` is False if the noise came from a seeded source.
     """
 
     basis: FiniteBasis
@@ -169,7 +169,7 @@ class ReleasedFunction:
 
     @property
     def words(self) -> dict[str, Any]:
-        """What it is, in plain values."""
+        """The release, in plain values."""
         return {
             **self.basis.kernel.describe(), "basis": "Karhunen-Loeve by Nystrom's method", "terms": self.basis.terms,
             "noise_std": self.noise_std, "numerical_delta": self.numerical_delta,
@@ -183,7 +183,7 @@ FINENESS = 256
 class PathValues:
     """One noisy path at some points: integers that stand for integer * spacing, and what sampling them cost.
 
-    `numerical_delta` bounds the total variation between what was drawn and a law with the release's guarantee; 0 means
+    `numerical_delta` bounds the total variation between the drawn path and one with the release's guarantee; 0 means
     exact. `added_std` is how much noise there is at a point beyond the ideal path's, at most: floats decompose the
     covariance, and it makes up for what they lose. It takes nothing from privacy and lies below the grid.
     """

@@ -1,4 +1,4 @@
-"""The verbs of the algebra, on bounds and on whole guarantees alike."""
+"""The verbs of the algebra, on bounds and on whole guarantees."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ _IN_ADVANCE = {"compose-approximate-advanced", "compose-approximate-optimal", "c
 def parallel(*parts: Guarantee, fixed: bool = False) -> Guarantee:
     """The joint loss of releases from disjoint parts of the table: McSherry 2009.
 
-    `fixed=True` says that the part in which a row lies does not depend on its data. For people in at most so many
+    `fixed=True` says that the part in which a row lies does not depend on its data. For people in at most this many
     groups the parts are taken to be those groups; the guarantee says so.
     """
     if not parts:

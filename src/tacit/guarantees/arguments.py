@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Numbers = TypeVar("Numbers", float, "NDArray[np.float64]")
-"""A number, or an array of numbers: what is asked of one is answered for each."""
+"""A number, or an array of numbers: a function of one is applied to each."""
 
 LARGEST = (1 << 63) - 1
 """No number of rows, groups, units or repetitions is larger; products of two still have digits to print."""
@@ -55,7 +55,7 @@ def listed(parameter: str, value: Iterable[Any] | object, *, must: str = "be a l
 
 
 def real(parameter: str, value: Any) -> float:
-    """Any number, infinities included, as a float; what is beyond the floats is infinite."""
+    """Any number, infinities included, as a float; a number beyond the floats is infinite."""
     if isinstance(value, bool) or not isinstance(value, Real) or value != value:
         raise InvalidParameter(parameter=parameter, value=value, must="be a number")
     try:

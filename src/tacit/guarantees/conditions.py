@@ -1,4 +1,4 @@
-"""Given what a guarantee holds: always, over random data, under priors, against bounded adversaries.
+"""The condition of a guarantee: always, over random data, under priors, against bounded adversaries.
 
 Differential privacy is the condition `Always`. The others are weaker statements under the same bound;
 each is a type of its own, prints itself, and never turns into another silently. How two of them compose
@@ -103,7 +103,7 @@ class Always(Condition):
 
 
 def told_gamma(gamma: float | Fraction) -> str:
-    """Three significant digits, rounded up: more data may fail than are said to only in the 12th digit."""
+    """Three significant digits, rounded up: the share of failing data may exceed it only in the 12th digit."""
     return digits_up(gamma)
 
 

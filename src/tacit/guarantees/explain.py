@@ -1,4 +1,4 @@
-"""Plain sentences for a disclosure officer: what is protected, what an adversary gains, when it holds."""
+"""Plain sentences for a disclosure officer: the protected unit, an adversary's gain, and the conditions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tacit.guarantees.units import Coupled, Neighbours, Unit
 _READING_DELTA = 1e-6
 
 NO_PROTECTION = 0.99
-"""From a best guess of this on, where a coin is right half of the time, a promise is said to protect nobody."""
+"""From this best guess on, where a coin is right half of the time, the text says that a promise protects nobody."""
 
 _NOBODY = (
     "A promise this weak protects nobody: it allows that a reader who knows the rest is right about one person in "

@@ -1,4 +1,4 @@
-"""A guarantee: how much, for whom, given what. No part is ever dropped."""
+"""A guarantee: bound, unit and condition. No part is ever dropped."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Guarantee:
         return meaning.reading_of_best_guess(self.bound, self.unit, self.condition, prior)
 
     def average_guess(self, prior: float = 0.5) -> float:
-        """The same, averaged over data drawn at random: what is left of `best_guess` under `RandomData`."""
+        """The same, averaged over data drawn at random: the form of `best_guess` under `RandomData`."""
         return meaning.average_guess(self.bound, self.unit, self.condition, prior)
 
     def posterior_shift(self) -> float:

@@ -240,13 +240,13 @@ def _read(
     plain: Callable[[], float],
     bounded: Callable[[BoundedAdversary], float],
 ) -> float:
-    """A reading of a bound where it has one, or of what is left of it for adversaries of bounded means."""
+    """A reading of a bound if it has one, or the rest of it for adversaries of bounded means."""
     about_neighbours(unit, condition, what)
     return bounded(condition) if isinstance(condition, BoundedAdversary) else plain()
 
 
 def reading_of_power(bound: Bound, unit: Unit, condition: Condition, size: float) -> float:
-    """The largest power of any test of this size about one unit, by whoever the condition speaks of."""
+    """The largest power of any test of this size about one unit, by anybody who the condition speaks of."""
     return _read(
         "the power of a test", unit, condition,
         plain=lambda: power(bound, size),
@@ -309,7 +309,7 @@ def reading_of_posterior_shift(bound: Bound, unit: Unit, condition: Condition) -
 def reading_of_incentive(
     bound: Bound, unit: Unit, condition: Condition, delta: float | None = None
 ) -> Incentive:
-    """How much one unit's data can raise the expectation of any harm; `delta` is the bound's own where it has one."""
+    """How much one unit's data can raise the expectation of any harm; `delta` is the bound's own if it has one."""
     about_neighbours(unit, condition, "the incentive reading")
     plain = incentive(bound, delta=delta)
     return bounded_incentive(plain, condition) if isinstance(condition, BoundedAdversary) else plain

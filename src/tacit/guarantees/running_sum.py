@@ -8,8 +8,8 @@
     renyi           the divergence at each order     compose-renyi
 
 Composition of bounds, accountants, filters, the ledger and the price of a plan all add up here. Sums are exact
-rationals; they are rounded once, where they are read as a bound: up for what was spent, down for what is left.
-The same sums are valid running totals when parameters are chosen as one goes (see tacit.accounting.filters).
+rationals; they are rounded once, when they are read as a bound: up for the spent amount, down for the rest. The same
+sums are valid running totals when parameters are chosen after earlier results (see tacit.accounting.filters).
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Described(Protocol):
 
 
 class Currency(ABC):
-    """In what a sum is kept: its numbers by name, and the theorem by which they add."""
+    """The currency of a sum: its numbers by name, and the theorem by which they add."""
 
     kind: ClassVar[str]
     theorem: ClassVar[str]
@@ -88,7 +88,7 @@ class Currency(ABC):
 
     @abstractmethod
     def summary(self, amounts: Amounts, digits: int = 4) -> str:
-        """A sum in words, to so many digits."""
+        """A sum in words, to this many digits."""
 
     def digits_of(self, name: str, value: Fraction | None, digits: int) -> str:
         """One sum as `summary` writes it."""
@@ -103,7 +103,7 @@ class Currency(ABC):
         return dict.fromkeys(self.names, Fraction(0))
 
     def _number(self, bound: Bound, name: str, exact: Mapping[str, Fraction]) -> Fraction | None:
-        """One number of a bound; one of another kind would lose what this sum has no name for (a delta)."""
+        """One number of a bound; one of another kind would lose the numbers that this sum has no name for (a delta)."""
         if bound.kind != self.kind:
             raise InvalidParameter(
                 parameter="bound", value=bound.kind, must=f"be of the sum's kind, {self.kind}", hint="convert it first"
@@ -277,7 +277,7 @@ def _plus(one: Fraction | None, other: Fraction | None) -> Fraction | None:
 
 
 def summed(currency: Currency, parts: Iterable[tuple[Amounts, int]]) -> Amounts:
-    """The exact sum of addends, each so many times.
+    """The exact sum of addends, each with its multiplicity.
 
     Numerators are added up by denominator first: charges of a plan's few prices are many, fractions slow.
     """
@@ -350,7 +350,7 @@ def _float(value: Fraction | None, rounded: Rounded) -> float:
 
 
 def shown(value: Fraction | None, digits: int = 4) -> str:
-    """A number in so many digits, whatever its size."""
+    """A number of any size in this many digits."""
     if value is None:
         return "inf"
     if digits <= 4:

@@ -1,6 +1,6 @@
-"""For whom a guarantee holds: which change of the data is to stay unnoticed.
+"""The unit of a guarantee: the change of the data that must stay unnoticed.
 
-A unit says what one *step* between neighbouring data sets is. Two neighbour relations exist in the
+A unit defines one *step* between neighbouring data sets. Two neighbour relations exist in the
 field, and a number without its relation means nothing:
 
     replace-one      one unit's data are exchanged for any other data; the number of units is public
@@ -80,7 +80,7 @@ class Rows(Unit):
 class People(Unit):
     """One person (or school, household, ...) with all their rows, of which at most `at_most` are used.
 
-    `groups` bounds in how many groups (keys of a `by`) a person may be counted; None where not declared. `each` is a
+    `groups` bounds in how many groups (keys of a `by`) a person may be counted; None if not declared. `each` is a
     column and how many rows with one value of it are used at most: ("year", 1) for a panel with one row a year.
     """
 
@@ -157,7 +157,7 @@ class GroupOf(Unit):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coupled(Unit):
-    """The general pair of coupled worlds: what is kept private, and the scrubbed data of the ideal world.
+    """The general pair of coupled worlds: the private part, and the scrubbed data of the ideal world.
 
     `priv` and `alt` are names that identify the two functions; equal names mean equal functions.
     `family` is the number of (alt, priv) pairs that are protected at once (n for the rows of a table):
@@ -281,7 +281,7 @@ def steps(known: Unit, wanted: Unit) -> tuple[int, tuple[str, ...]]:
 
 
 def _within(people: People, each: tuple[str, int]) -> bool:
-    """Have these people at most so many rows of each value of that column?"""
+    """Have these people at most this many rows of each value of that column?"""
     if people.at_most <= each[1]:
         return True
     return people.each is not None and people.each[0] == each[0] and people.each[1] <= each[1]

@@ -1,7 +1,7 @@
-"""The custodian's desk: who may do what, requests and approvals, notes, and what is withdrawn or replaced.
+"""The custodian's acts: roles, requests and approvals, notes, withdrawals and replacements.
 
-Every act is an entry of the chain, written in a transaction that nobody else writes in, after the same rules that
-`verify` applies to it later (`register.py`). None of them gives anything back: what was charged stays charged.
+Every act is an entry of the chain, written in an exclusive transaction by the same rules that `verify` applies to it
+later (`register.py`). None of them gives anything back: charges stay charged.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ class Approvals(Log):
     ) -> Entry:
         """Approve the open request of this number, signed with the key of the name that approves.
 
-        Without the key here, `signature` is what that key signed elsewhere: `approval(number, by)`. The approval is
+        Without the key here, `signature` is the signature made elsewhere: `approval(number, by)`. The approval is
         for this request alone, and is used up by the charge that it allows. `signed` says who keeps the private key,
         "server" or "elsewhere", as a server knows it; certificates repeat the word.
         """
@@ -246,7 +246,7 @@ class Approvals(Log):
     def supersede(
         self, number: int, *, with_: int, note: str = "", by: str = CUSTODIAN, release: str = ""
     ) -> Entry:
-        """Say that what was released for a later charge, `with_`, replaces that of an earlier one. Both stay paid."""
+        """Records that the release of a later charge, `with_`, replaces that of an earlier one. Both stay paid."""
 
         def work(connection: Connection) -> Entry:
             history = self._history(connection)
@@ -336,7 +336,7 @@ class Approvals(Log):
         return state
 
     def _asked(self, connection: Connection, request: Request) -> dict[str, Any]:
-        """What a charge says. It says what an earlier form called the question if it rests on a record of then."""
+        """What a charge says. It has the question's name in an earlier form if it rests on such a record."""
         body = reserve_body(request, request.table or self.table)
         waiting, looks = {r.asked for r in self._state.register.requests.values()}, self._state.looks
         if not (waiting or looks):
@@ -477,7 +477,7 @@ def _said(by: str, note: str) -> dict[str, str]:
 def _spelled_alike(name: str, state: State) -> None:
     """Refuse a name that has no share and is read like one that has: it would have the whole budget.
 
-    A name that an older version enrolled beside its lookalike is somebody's, and stays it.
+    A name that an older version enrolled beside its lookalike stays valid.
     """
     if name in state.shares:
         return

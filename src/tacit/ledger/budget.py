@@ -1,4 +1,4 @@
-"""The ledger's running totals: exact sums of what was charged, compared with a limit fixed in advance.
+"""The ledger's running totals: exact sums of the charges, compared with a limit fixed in advance.
 
 `tacit.guarantees.running_sum` adds up under each kind of budget. All of these sums stay valid if parameters are chosen
 after earlier results. `spent` is rounded up and `left` down, so that the asker never gains by a rounding. A profile has
@@ -90,7 +90,7 @@ def share(bound: Bound, budget: Guarantee) -> Bound:
 
 
 def zero(budget: Guarantee) -> Amounts:
-    """The running sum before the first charge; empty where the budget's kind has none."""
+    """The running sum before the first charge; empty if the budget's kind has none."""
     currency = currency_of(budget.bound)
     return currency.zero() if currency is not None and isinstance(budget.condition, Always) else {}
 
@@ -150,7 +150,7 @@ def parts_of(bound: Bound, exact: Mapping[str, Fraction], limit: Limit) -> dict[
 
 
 def parts_words(parts: Mapping[str, float]) -> str:
-    """Parts of a budget for people: percentages, and nothing of what is not touched."""
+    """Parts of a budget for people: percentages; untouched parts are left out."""
     said = [
         f"{_percent(value)} of {name.replace(' squared', '^2')}" for name, value in parts.items() if value
     ]

@@ -4,7 +4,7 @@
 
 A body is encrypted and authenticated (AES-256-GCM) under a key that is derived from the ledger's secret, and bound to
 the ledger, its name and its part: one in another's place is noticed. Transactions are those of the ledger, so that
-writers take turns and what has ended is on the disk. Nothing of it is exported.
+writers take turns and an ended transaction is on the disk. Nothing of it is exported.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class EncryptedStore:
         return self._store.read(look)
 
     def write(self, work: Callable[[StoreTransaction], T]) -> T:
-        """Do this in a transaction that nobody else writes in, and return when it is durable.
+        """Do this in an exclusive transaction, and return when it is durable.
 
         It may be done again where the database says that it came to nothing: `work` has no other effect.
         """

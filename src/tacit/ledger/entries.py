@@ -3,9 +3,9 @@
 An entry is never changed. A charge is one entry (`reserve`); what became of it is another (`commit` with the digest of
 the answer, or `failed`); a sub-budget is a third kind (`share`); a `look` at the data and the record of a `plan` charge
 nothing (`looks.py`). Roles, and later notes about charges, are kinds of their own (`person`, `rule`, `request`,
-`approve`, `close`, `note`, `withdraw`, `supersede`). Each entry carries the digest of the one before it, and the first
-that of the header; and the running sum of all charges up to it (`total`), with the digest of what else is to be known
-for the next one (`state`).
+`approve`, `close`, `note`, `withdraw`, `supersede`). Each entry carries the digest of the one before it (the first: of
+the header), the running sum of all charges up to it (`total`), and the digest of the other facts for the next one
+(`state`).
 """
 
 from __future__ import annotations
@@ -251,7 +251,7 @@ class Request:
     where the mechanism is calibrated to those and not to the floats. `told` says in words what is asked, one table
     a release: its name (`release`), the question (`statistic`) and its own price (`price`).
     `files` is the declared set of files, and belongs to the key: {"protected": [[name, ...], ...], "public": [...]}.
-    `choice` is what was chosen for the request, stored whole. `known_as` are digests that earlier forms of requests
+    `choice` is the choice for the request, stored whole. `known_as` are digests that earlier forms of requests
     gave the same question, files beside them as now. `earlier` gives what version 0.1.0 called it; it is called only
     where a ledger has charges of that version.
     """
@@ -326,7 +326,7 @@ def protected_files(files: Any) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Charge:
-    """A durable charge: what an accountant folds over."""
+    """A durable charge, for an accountant."""
 
     sequence: int
     time: str
@@ -368,7 +368,7 @@ class Ticket:
 class Correction:
     """A later note about a charge: its release was withdrawn, or another one replaces it.
 
-    `release` is empty where it is about all releases of the charge; `replaced_by` is the charge that replaces it.
+    `release` is empty if it is about all releases of the charge; `replaced_by` is the charge that replaces it.
     """
 
     kind: str
@@ -387,7 +387,7 @@ class Correction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """An answer from the record: nothing was charged now; `charge` is what was paid at the time, by entry `digest`.
+    """An answer from the record: nothing was charged now; `charge` is the earlier payment, by entry `digest`.
 
     `corrections` says whether it was withdrawn or replaced since.
     """
@@ -401,7 +401,7 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One link of the chain: the text that was hashed, its digest, and what the text says."""
+    """One link of the chain: the hashed text, its digest, and its content."""
 
     sequence: int
     digest: str
@@ -541,7 +541,7 @@ _COMMON = {"sequence", "previous", "time", "kind", "total", "state"}
 
 
 def read_entry(*, sequence: int, digest: str, content: str) -> tuple[Entry | None, str]:
-    """An entry as it lies in the store, or None with what is wrong with it in itself."""
+    """An entry as it lies in the store, or None with its fault."""
     if not isinstance(content, str) or not content.isascii() or sha256(content) != digest:
         return None, "was edited: its content does not have the digest that was recorded"
     try:

@@ -100,7 +100,7 @@ def _overview(ledger: Ledger, history: History) -> dict[str, Any]:
 
 
 def _request(ledger: Ledger, entry: Entry, waiting: Mapping[int, Open]) -> dict[str, Any]:
-    """A request as plain data; what became of a request that is not open any more is said by the charges."""
+    """A request as plain data; the charges show the end of a closed request."""
     asked, found = entry.charge(), waiting.get(entry.sequence)
     return {
         "sequence": entry.sequence,

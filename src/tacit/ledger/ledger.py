@@ -78,7 +78,7 @@ FIRST, SAME, OTHER = "seen first", "as before ", "CHANGED   "
 
 
 def note_data(connection: Connection, secret: bytes, entry: Entry, charge: Charge, digest: str) -> str:
-    """Keep the mark of what an answer was made from; returns the custodian's line."""
+    """Keep the mark of an answer's source; returns the custodian's line."""
     version = mac(secret, "version", canonical([charge.table, charge.version]))
     mark = mac(secret, "data", digest)
     last = first(connection, _LAST, {"wanted": version})
@@ -109,7 +109,7 @@ def _another_plan(key: str) -> InvalidParameter:
 
 
 def _plans(request: Request) -> tuple[str, ...]:
-    """The digests of what is asked: today's, and those of earlier forms."""
+    """The digests of the request: today's, and those of earlier forms."""
     return (request.plan_digest, *request.known_as)
 
 
@@ -119,7 +119,7 @@ def _keys(request: Request) -> tuple[str, ...]:
 
 
 def looks_the_same(old: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]) -> bool:
-    """Are these the same releases by name and question? Prices are compared by those who know what was asked."""
+    """Are these the same releases by name and question? Callers who know the query compare prices."""
     said = [[(one["release"], one["statistic"]) for one in told] for told in (old, now)]
     return bool(said[0]) and said[0] == said[1]
 
@@ -150,13 +150,13 @@ def told_files(files: Mapping[str, Any]) -> str:
 
 
 PATIENCE = 600.0
-"""Seconds for which an answer that was paid for is tried to be recorded, at least."""
+"""An answer that was paid for is tried to be recorded for at least this many seconds."""
 
 
 class Ledger(Approvals):
     """A budget and everything that was spent of it, in a file or a database that several processes share.
 
-    Reserve: in one transaction that nobody else writes in, the sum of the charges so far is read, the check
+    Reserve: in one exclusive transaction the sum of the charges so far is read, the check
     decides, and the charge is on the disk; only then may a row be read. Commit: the answer is recorded. A crash
     in between leaves the charge spent. Entries are chained by SHA-256, carry the sum, and are never changed.
     """
@@ -273,7 +273,7 @@ class Ledger(Approvals):
         """Charge durably, or answer from the record, or raise BudgetExceeded with nothing spent.
 
         `charge_check` is a pure function over all charges, the asked one last (`running_total` if absent);
-        it runs inside the transaction, and again for the analyst's own charges where there is a share.
+        it runs inside the transaction, and again for the analyst's own charges if there is a share.
         """
         self._acceptable(request)
         if charge_check is None:
@@ -340,9 +340,9 @@ class Ledger(Approvals):
         )  # fmt: skip
 
     def commit(self, ticket: Ticket, answer: Any, *, data_digest: str = "") -> Entry:
-        """Record the answer (bytes, or anything that is plain JSON) to what was reserved.
+        """Record the answer (bytes, or any plain JSON) to a reservation.
 
-        It was paid for, so that it is tried for ten minutes at least while others hold the ledger. `data_digest`
+        It was paid for, so it is tried for ten minutes at least while others hold the ledger. `data_digest`
         says what the answer was made from: whether it is what the last answer about the same version was made
         from is told to the custodian (`FILE-data` beside a ledger's file, 0600) and to nobody else.
         """
@@ -449,7 +449,7 @@ class Ledger(Approvals):
         return self._read(lambda _: f"{self._sequence}:{self._digest}")
 
     def verify(self, anchors: Sequence[str] = (), *, progress: Progress | None = None) -> Verification:
-        """Walk the whole ledger and name every change (what cannot be found: docs/ledger.md)."""
+        """Walk the whole ledger and name every change (docs/ledger.md has the limits)."""
         return verify(self._store, anchors, header=self._header, progress=progress)
 
     # --- inside a transaction ------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """The book behind a ledger: its end is checked when it is opened, and each page that is added since.
 
-Everything here happens inside a transaction of the store, and knows nothing of what is admitted.
+Everything here happens inside a transaction of the store, and knows nothing of the admission rules.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tacit.ledger.store import ANSWERS, ENTRIES, HEADER, INDEX, Store, change, f
 
 # What the entries so far amount to: the running sum of all, of each analyst, the shares, and who may do what.
 #
-# It is part of the chain: each entry states the sum (`total`) and the digest of the rest (`state`), so that whoever
+# It is part of the chain: each entry states the sum (`total`) and the digest of the rest (`state`), so that anybody who
 # opens a ledger checks its end and needs not read what came before. Sums are exact rationals.
 
 UNLIMITED = "inf"
@@ -185,7 +185,7 @@ class State:
         return dict(self.analysts.get(analyst) or totals.zero(self.budget))
 
     def share_of(self, analyst: str) -> Limit | None:
-        """The analyst's own limit, or that of everybody who has none."""
+        """The analyst's own limit, or the common limit of everybody without one."""
         found = self.shares.get(analyst, self.shares.get("*"))
         if found is None:
             return None
@@ -215,7 +215,7 @@ Row = tuple[int, str, str]  # sequence, digest, content: an entry as it lies in 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """One thing that is not as it was written; `sequence` is None where it is about the ledger as a whole."""
+    """One thing that is not as it was written; `sequence` is None if it is about the ledger as a whole."""
 
     sequence: int | None
     what: str
@@ -258,7 +258,7 @@ class History:
     """The sum of the entries up to `sequence`. Only ever moves forward, one verified link at a time.
 
     `open` has the digests of the reservations that nothing became of yet; with `keep` the charges, and what
-    closed them, are kept too, and what was said about people, requests and releases. Behind a fault sums are not
+    closed them, are kept too, and later notes about people, requests and releases. Behind a fault sums are not
     known, and not compared (`summed`).
     """
 
@@ -276,7 +276,7 @@ class History:
     said: list[Entry] = field(default_factory=list)
 
     def follow(self, entry: Entry) -> str:
-        """Take the next entry in; returns what is wrong with it, and then takes nothing."""
+        """Take the next entry in; if it has a fault, returns the fault and takes nothing."""
         if entry.sequence != self.sequence + 1:
             return "does not come next: an entry before it is missing"
         if entry.body["previous"] != self.digest:
@@ -326,7 +326,7 @@ def committed(entry: Entry) -> Committed:
 
 
 def walk(history: History, rows: Iterable[Row]) -> Iterable[tuple[Entry | None, Problem | None]]:
-    """Each row as an entry, or what is wrong with it; goes on behind a fault, to name them all."""
+    """Each row as an entry, or its fault; goes on behind a fault, to name them all."""
     for sequence, digest, content in rows:
         expected = history.sequence + 1
         if sequence > expected:
@@ -442,7 +442,7 @@ def version_error(name: str, found: object) -> LedgerVersion:
 T = TypeVar("T")
 PAGE = 500
 OWN = 64
-"""Entries of its own that a book knows without reading them anew, where they still are what it wrote."""
+"""Its own entries that a log knows without reading them anew, if they are still unchanged."""
 
 
 # Built once: a release puts some twenty of these to the database.
@@ -494,7 +494,7 @@ class Log:
 
     @property
     def path(self) -> Path | None:
-        """Its file, where it is one."""
+        """Its file, if it has one."""
         return self._store.path
 
     @property
@@ -594,7 +594,7 @@ class Log:
             self._corrupt("ends elsewhere than its head says")
 
     def _history(self, connection: Connection) -> History:
-        """All charges; read and checked at the first use, and from then on only what is new."""
+        """All charges; read and checked at the first use, and then only the new ones."""
         self._sync(connection)
         for _ in self._checked(connection, self._all):
             pass
@@ -691,7 +691,7 @@ def _first(header: Header) -> State:
 
 
 def correction_name(about: int, number: int) -> str:
-    """The index's name for the so-manieth thing that was said about a charge later."""
+    """The index's name for a later note about a charge, by its number."""
     return f"corrected {about} {number}"
 
 

@@ -26,7 +26,7 @@ from tacit.ledger.names import alike
 def looked(ledger: Ledger, *, analyst: str, table: str = "", version: str = "") -> Entry:
     """Write down that somebody looks; durable when this returns, before a row is read.
 
-    Refused to everybody who asks questions that are paid for: names with a share, or with another role than custodian,
+    Refused to everybody who asks paid questions: names with a share, or with another role than custodian,
     and all but custodians where the ledger knows one.
     """
     who, name = text("analyst", analyst), _table(ledger, table)
@@ -63,7 +63,7 @@ def _may_look(state: State, who: str) -> None:
 
 
 def record_plan(ledger: Ledger, plan_digest: str, *, analyst: str, table: str = "", version: str = "") -> int:
-    """The entry in which the plan's digest stood first, written now if there is none."""
+    """The first entry with the plan's digest, written now if there is none."""
     if not isinstance(plan_digest, str) or not re.fullmatch(r"[0-9a-f]{64}", plan_digest):
         raise InvalidParameter(parameter="plan_digest", value=plan_digest, must="be the digest of a plan")
     said = {"analyst": text("analyst", analyst), "table": _table(ledger, table)}

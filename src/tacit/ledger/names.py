@@ -1,10 +1,9 @@
 """Rules for new names in a ledger, and for two names that a reader could confuse.
 
-Shares, roles and approvals go by names, so that a name which looks like another one would act for it. A new name is
-in composed form (NFKC), of one script that is in everyday use, without pictures or characters that show nothing, and
-not confusable with a name that the ledger knows. A name that the ledger knows already goes by its exact characters,
-whatever they are: old ledgers open, and the rules here decide only before an entry is written, never when a chain is
-verified.
+Shares, roles and approvals go by names, so that a name which looks like another one would act for it. A new name is in
+composed form (NFKC), of one script that is in everyday use, without pictures or characters that show nothing, and not
+confusable with a name that the ledger knows. A name that the ledger knows already is matched by its exact characters:
+old ledgers open, and the rules here decide only before an entry is written, never when a chain is verified.
 
 The list of lookalikes is our own and short: letters of Greek, Cyrillic, Armenian and the Latin extensions that are
 drawn like letters of the basic Latin alphabet. Scripts of few or no readers, some of which consist of such letters
@@ -75,7 +74,7 @@ def skeleton(name: str, *, signs: bool = True) -> str:
     """The skeleton of a name, without the differences that a reader may overlook. Names with one skeleton are
     confusable.
 
-    Case, marks, blanks, signs and what shows nothing are left out, and letters are taken for what they look like.
+    Case, marks, blanks, signs and invisible characters are left out, and lookalike letters are unified.
     A sign between two digits stays one: 1.1 is not 11. Signs that are drawn like a letter are that letter (a!ice is
     alice), or are left out like the others (`signs=False`: alice! is alice).
     """
@@ -107,7 +106,7 @@ def _drawn(c: str) -> str:
 
 
 def _overlooked(c: str) -> bool:
-    """Is this a mark on a letter that it leaves what it is to a quick eye? Vowel signs and voiced sounds are not."""
+    """Is this a mark on a letter that a quick eye overlooks? Vowel signs and voiced sounds are not."""
     if unicodedata.category(c)[0] != "M" or c in "\u3099\u309a":
         return False
     return unicodedata.name(c, "").split(" ")[0] in ("COMBINING", "ARABIC", "HEBREW")
@@ -123,7 +122,7 @@ def _skeletons(name: str) -> set[str]:
 
 
 def admitted(parameter: str, name: str, known: Iterable[str]) -> str:
-    """A name that the ledger knows, or a new one that is fit to be written and confusable with none of those."""
+    """A name that the ledger knows, or a new valid one that is confusable with none of those."""
     names = set(known)
     if name in names:
         return name

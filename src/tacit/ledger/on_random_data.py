@@ -3,7 +3,7 @@
 Gamma is a probability over the data, for mechanisms that were there before the data. A release that is chosen after
 another was seen has no law (theorem `compose-random-data`); so a second plan is refused, unless it is declared to have
 been fixed before the first was seen. A plan that is younger than a look at the data is refused. Releases that hold
-always may be chosen as one goes.
+always may be chosen after earlier results.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def on_random_data(budget: Guarantee) -> ChargeCheck:
 def standing_on_random_data(ledger: Ledger, analyst: str | None = None) -> tuple[Guarantee, Guarantee]:
     """The sum of all charges of a budget under RandomData, rounded up, and the rest, rounded down.
 
-    Both are guarantees under RandomData: their gammas are what was spent of gamma, and what is left of it. For an
+    Both are guarantees under RandomData: their gammas are the spent and the remaining gamma. For an
     analyst with a share the bound that is left is the smaller of both limits.
     """
     _ceiling(ledger.budget)

@@ -1,8 +1,8 @@
 """Rights by the entries so far: people, whether approvals are required, and open requests.
 
 A register is part of the state that each entry's digest covers, and only ever follows an entry. The same rules decide
-before an entry is written and when a chain is verified: an approval that nobody signed, or a charge that nobody
-approved where approvals are demanded, is found in a chain as well.
+before an entry is written and when a chain is verified: `verify` also finds an approval without a signature, and a
+charge without a required approval.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ASKED_FILES = (*(name for name in ASKED if name != "told"), "files")
 
 
 def asked_digest(body: Mapping[str, Any]) -> str:
-    """The digest of all that is asked: who asks, the plan, table, version, files, what is run and its price."""
+    """The digest of the whole request: the analyst, the plan, table, version, files, the events and their price."""
     names = ASKED_FILES if "files" in body else ASKED
     return sha256(canonical({name: body[name] for name in names if name in body}))
 

@@ -60,7 +60,7 @@ def milliseconds(wait: float) -> int:
 
 
 def open_file(path: str, wait: float) -> sqlite3.Connection:
-    """SQLite's own connection to a file that is there; what it ends is on the disk."""
+    """SQLite's own connection to an existing file; an ended transaction is on the disk."""
     connection = sqlite3.connect(
         f"file:{quote(path)}?mode=rw",
         uri=True,
@@ -89,7 +89,7 @@ def driver(connection: Connection) -> sqlite3.Connection:
 
 @cache
 def files_engine() -> Engine:
-    """The engine; what it opens is told by the thread that asks."""
+    """The engine; the asking thread names the file that it opens."""
     return sa.create_engine("sqlite+pysqlite://", creator=lambda: _thread.open_file(), poolclass=NullPool)
 
 
@@ -101,7 +101,7 @@ def files_engine() -> Engine:
 # no two have one, and a child of this process finds none: it must not speak on, nor close, what its parent opened.
 
 MOST = 16
-"""Connections that are kept in a process; of those that were used longest ago the last ones are closed."""
+"""Connections that are kept in a process; the least recently used ones are closed."""
 
 Stamp = tuple[int, ...]
 
@@ -154,7 +154,7 @@ class _Kept:
             _close(one, whole=left == stamp_of(place))
 
     def drop(self, store: int) -> None:
-        """Close what this store has here."""
+        """Close this store's connections of this process."""
         with self._lock:
             found = self._of.pop(store, None)
         if found is not None:
@@ -192,7 +192,7 @@ if hasattr(os, "register_at_fork"):
 #
 #     byte 0          held while a number is taken
 #     bytes 1 to 8    the last number
-#     byte 64 + n     held by whoever has number n, from before the waiting to the end of the writing
+#     byte 64 + n     held by anybody who has number n, from before the waiting to the end of the writing
 #
 # It is somebody's turn when no smaller number is held. Locks belong to an open file and end with it, so that whoever
 # dies is not waited for. The queue only decides who comes first: that one writes at a time is SQLite's own doing,
@@ -447,7 +447,7 @@ DATA = sa.Table(
 
 
 class Store:
-    """Transactions on one ledger; knows tables and locks, and nothing of what the entries mean."""
+    """Transactions on one ledger; knows tables and locks, and nothing of the entries' meaning."""
 
     def __init__(self, where: str | os.PathLike[str], *, wait_seconds: float = 30.0) -> None:
         self.path, self._url = _place(where)
@@ -532,7 +532,7 @@ class Store:
             return work(connection)
 
     def _told(self, attempt: Callable[[], T], wait: float) -> T:
-        """Errors of the database become ours; they are raised outside of any handler, so that nothing of it clings."""
+        """Errors of the database become ours; they are raised outside of any handler, so that no context remains."""
         until = time.monotonic() + wait
         while True:
             try:
@@ -558,7 +558,7 @@ class Store:
 
     @contextmanager
     def writing(self, *, fresh: bool = False, wait: float | None = None) -> Iterator[Connection]:
-        """A transaction that nobody else writes in; durable when this block has ended without an error."""
+        """An exclusive transaction; durable when this block has ended without an error."""
         wait = self.wait_seconds if wait is None else wait
         with self._connected(write=True, wait=wait) as connection:
             # Now, and not with the first statement: the lock comes before any reading.
@@ -771,7 +771,7 @@ def _compiled(statement: Any, names: tuple[str, ...]) -> tuple[str, dict[str, An
 
 
 def first(connection: Connection, statement: Executable, values: dict[str, Any]) -> Sequence[Any] | None:
-    """The first row of what a statement of a module finds, or None."""
+    """The first row that a module's statement finds, or None."""
     if connection.dialect.name != "sqlite":
         return connection.execute(statement, values).first()
     return _put(connection, statement, (), values).fetchone()  # type: ignore[no-any-return]

@@ -60,7 +60,7 @@ def verify_ledger(
 def verify(
     store: Store, anchors: Sequence[str] = (), *, header: str | None = None, progress: Progress | None = None
 ) -> Verification:
-    """Every problem of the ledger in `store`; `header` is what it was opened with, if it was."""
+    """Every problem of the ledger in `store`; `header` is its header at opening, if it was opened."""
     wanted = [parse_anchor(a) for a in anchors]
     try:
         return store.read(lambda connection: _Walk(store, connection, wanted, header, progress).result())

@@ -242,7 +242,7 @@ class Mechanism(ABC):
         """The promise of one release by this mechanism to one unit, as plain JSON: bound, events, theorems, noise.
 
         It binds no values and no table (a curator's certificate does). `tacit.audit.opinion_on_certificate` computes
-        its bound again from its events; that the events describe what is drawn is for the mechanism's tests.
+        its bound again from its events; the mechanism's tests check that the events describe the draws.
         """
         guarantee = Guarantee(bound=self.bound, unit=unit)
         return {
@@ -259,7 +259,7 @@ class Mechanism(ABC):
 
     @property
     def exact_epsilon(self) -> Fraction | None:
-        """The pure epsilon, exactly where it is known so; None where there is none."""
+        """The pure epsilon, exactly if it is known exactly; None if there is none."""
         bound = self.bound
         return Fraction(float(bound.parameters["epsilon"])) if bound.kind == "pure" else None
 
@@ -343,11 +343,11 @@ class AdditiveMechanism(Mechanism):
 
     @abstractmethod
     def error_quantile(self, confidence: Exact = 0.95) -> float:
-        """The size that the noise of one coordinate stays within, with this probability."""
+        """The bound on the noise of one coordinate, with this probability."""
 
     @abstractmethod
     def max_error(self, *, confidence: Exact = 0.95, dimension: int) -> float:
-        """The size that the noise of all `dimension` coordinates stays within at once."""
+        """The bound on the noise of all `dimension` coordinates at once."""
 
 
 def in_units(steps: int | Fraction, spacing: Fraction) -> float:

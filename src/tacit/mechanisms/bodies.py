@@ -1,4 +1,4 @@
-"""Convex bodies that shape noise: boxes and simplices beside the balls of the noise room, and what they reach.
+"""Convex bodies that shape noise: boxes and simplices beside the balls of the noise room, and their radii.
 
 A body must hold 0 in its inside, or its gauge is infinite in some direction and the noise never goes there.
 """
@@ -182,7 +182,7 @@ class Gauge(Sized):
 
 @dataclass(frozen=True, slots=True)
 class Contribution(Sized):
-    """The largest gauge in K of what one unit adds to the statistic (its term of a sum, say).
+    """The largest gauge in K of one unit's contribution to the statistic (its term of a sum, say).
 
     `replace` says that a neighbour has one unit in place of another, so that two contributions change; False is
     add-or-remove. Sizes the difference form of K-norm noise, for bodies that are not symmetric.
@@ -444,7 +444,7 @@ def _columns(parts: list[Reals]) -> Reals:
 class Moments:
     """The uniform law on a body, coordinate by coordinate: mean, second moment, mean size, tail of the size.
 
-    `tails[i](s)` = Pr[|u_i| > s], or None where no closed form is at hand. `reach[i]` = sup |u_i|.
+    `tails[i](s)` = Pr[|u_i| > s], or None if no closed form is at hand. `reach[i]` = sup |u_i|.
     """
 
     mean: Floats

@@ -177,7 +177,7 @@ class _Table:
         self.widest = float(chernoff(self._rows, tail).max())
 
     def read(self, wanted: npt.NDArray[np.bool_]) -> Floats:
-        """In units of the noise scale; what is not wanted may be anything."""
+        """In units of the noise scale; unwanted entries may be anything."""
         need = np.unique(self._place[wanted])
         need = need[np.isnan(self._found[need])]
         if need.size:
@@ -323,7 +323,7 @@ def cumulative(
 ) -> CumulativeTree | CumulativeGaussian:
     """The better of the two forms for this price: Laplace noise on a tree, or correlated Gaussian noise.
 
-    epsilon alone: the tree. rho: the Gaussian form. epsilon and delta: whichever has the smaller expected_std.
+    epsilon alone: the tree. rho: the Gaussian form. epsilon and delta: the one with the smaller expected_std.
     """
     if rho is not None:
         if epsilon is not None or delta is not None:
@@ -401,7 +401,7 @@ def _strategy(bins: int, bits: int) -> _Strategy:
 
 
 def _aligned(inverse: Floats, cross: Floats) -> Floats:
-    """<B_t, B_K> for t = 1..K: the noise that entered t and K alike, lag K - t."""
+    """<B_t, B_K> for t = 1..K: the noise that t and K share, lag K - t."""
     return cross[::-1].copy() if len(inverse) > 1 else inverse**2
 
 

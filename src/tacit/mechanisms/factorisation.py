@@ -31,7 +31,8 @@ MOST_STEPS = 1024
 
 @dataclass(frozen=True, kw_only=True)
 class GridFactor:
-    """C for so many steps, in units of 2^-GRID; who takes part `participations` times does so `separation` steps apart.
+    """C for this many steps, in units of 2^-GRID; a unit with several `participations` has them `separation` steps
+    apart.
 
     One participation: columns of norm 1 (normalised square root). Several: the square root with as many bands as the
     separation, whose worst schedule is known (`participation-schedules`).

@@ -1,6 +1,6 @@
 """Tables of noisy counts that are made to agree: least squares over everything that the tables have in common.
 
-Levels of a hierarchy add up, margins agree on what they share, and a number of rows that nobody can move is known.
+Levels of a hierarchy add up, margins agree on their common columns, and a public number of rows is known.
 Independent noise on every count is fitted to that (constrained inference), which is post-processing: no count costs
 more, and each errs less. See docs/theory/fitted-tables.md.
 """
@@ -45,7 +45,7 @@ MISSED = math.exp(-6 * OFF_GRID**2)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Agreement:
-    """All that tables of these counts have in common: they are sums of the same cells.
+    """The common structure of tables of these counts: they are sums of the same cells.
 
     `places` says for each table where each of some cells is counted (-1: nowhere), cells whose counts span all that
     the tables can be. `fixed` says that their sum is known. The nearest tables that agree are y - (I - P)(y - base),
@@ -166,7 +166,7 @@ def _classes(projection: Floats) -> tuple[Weighted, npt.NDArray[np.int64]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FittedTables(WholeTables):
-    """Independent noise on every count of every table, fitted by least squares to what the tables have in common.
+    """Independent noise on every count of every table, fitted by least squares to the tables' common structure.
 
     Guarantee: that of the noise, which is sized for all tables at once; the fit is post-processing. Each fitted count
     is the best linear unbiased estimate. Its error is a weighted sum of the noise; half-widths come from the law of
@@ -280,7 +280,7 @@ class Image:
     """The effects of one row on counts: the patterns of zeros and ones that it can add, or exchange for another.
 
     `replaced` says that a row takes another's place (with `absent`, also that of none). Moves span d dimensions;
-    `base` are d counts that tell them apart, and a move of all counts is `lift` times the move of those.
+    `base` are d counts that determine the rest, and a move of all counts is `lift` times the move of those.
     """
 
     patterns: tuple[Point, ...]
@@ -319,14 +319,14 @@ class Image:
         return list(np.split(each, np.cumsum(self.sizes)[:-1]))
 
     def holds(self, moves: Integers) -> bool:
-        """Is each of these moves, up to its sign, one that this image was made of?"""
+        """Was this image made of each of these moves, up to its sign?"""
         own = moves_of(np.array(self.patterns, dtype=np.int64), self.replaced, self.absent)
         known = {tuple(m) for m in np.vstack([own, -own]).tolist()}
         return all(tuple(m) in known for m in moves.tolist())
 
 
 def moves_of(patterns: Integers, replaced: bool, absent: bool) -> Integers:
-    """By what one unit moves the counts, each once and up to its sign where rows are added."""
+    """By the moves of one unit, each once, and up to its sign if rows are added."""
     if replaced:
         rows = np.vstack([patterns, np.zeros((1, patterns.shape[1]), np.int64)]) if absent else patterns
         patterns = (rows[:, None, :] - rows[None, :, :]).reshape(-1, patterns.shape[1])

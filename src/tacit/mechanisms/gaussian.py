@@ -462,7 +462,7 @@ class RoundedGaussian(ShapedMechanism, CellNoise):
 
     @property
     def variance(self) -> float:
-        """Of a cell of what is drawn: noise_std^2 and the rounding's 1/12; below two steps of noise, less."""
+        """The variance of a drawn cell: noise_std^2 and the rounding's 1/12; below two steps of noise, less."""
         return Normal(scale=self._widest()).rounded(self.step).variance
 
     @property

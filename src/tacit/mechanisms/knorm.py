@@ -84,7 +84,7 @@ class ShapedMechanism(Mechanism):
         return self.law.covariance
 
     def marginal(self, coordinate: int = 0) -> RoundedMarginal:
-        """The law of what is drawn for one coordinate, in grid steps; NoLaw where none is known."""
+        """The distribution of one drawn coordinate, in grid steps; NoLaw if none is known."""
         return self.law.marginal(coordinate).rounded(self.step)
 
     def _largest_std(self) -> float:
@@ -161,7 +161,7 @@ class Radial(ShapedMechanism):
 
     @property
     def noise_std(self) -> float:
-        """The largest standard deviation of a coordinate of what is drawn, grid included: about
+        """The largest standard deviation of a drawn coordinate, grid included: about
         sqrt((d+1)(d+2) E u_i^2) noise_scale."""
         return self._largest_std()
 
@@ -368,7 +368,7 @@ class KNormDifference(ShapedMechanism):
 
     @property
     def noise_std(self) -> float:
-        """The largest standard deviation of a coordinate of what is drawn, grid included: about sqrt(2 Var A_i)."""
+        """The largest standard deviation of a drawn coordinate, grid included: about sqrt(2 Var A_i)."""
         return self._largest_std()
 
     def _continuous_std(self) -> float:

@@ -315,7 +315,7 @@ def one_way_margins(
     """The ways to release how many rows say yes to each of k questions, by expected L1 error, best first.
 
     With b = rows / epsilon: Laplace noise k b a count (k^2 b in all); range-norm noise (k+2)/3 b (add-or-remove) or
-    cube noise (k+1)/2 b (replace-one), shaped by what one row can really do; with a delta Gaussian noise, sqrt(2 k /
+    cube noise (k+1)/2 b (replace-one), shaped by the possible moves of one row; with a delta Gaussian noise, sqrt(2 k /
     pi) rows / mu. All have pure rate k^2 / epsilon, which is minimax, or sqrt(k) k with a delta.
     """
     k, m = whole("columns", columns, least=1), whole("rows", rows, least=1)

@@ -60,10 +60,10 @@ _REACH = 9.5
 the deviation is above a few, and the window has a floor for where it is not."""
 _FLOOR = 60
 _GRID = 256
-"""Different observed numbers whose intervals are each computed; of more, a grid of so many is, outwards."""
+"""Different observed numbers whose intervals are each computed; of more, a grid of this many is, outwards."""
 _MOST_POINTS = 1 << 23
 _DEAR = 16
-"""A tail in closed form costs as much as so many listed values."""
+"""A tail in closed form costs as much as this many listed values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +95,7 @@ class ResponseLaw:
         return min(1.0, float(masses @ share))
 
     def interval(self, observed: int, miss: float) -> tuple[int, int]:
-        """The true counts that are not rejected: both tails above miss/2; the nearest where there is none."""
+        """The true counts that are not rejected: both tails above miss/2; the nearest if all are rejected."""
         n, half = self.people, miss / 2
         from scipy.special import ndtri
 
@@ -112,7 +112,7 @@ class ResponseLaw:
         return math.sqrt(inside * p * (1 - p) + (self.people - inside) * q * (1 - q)) / self.gap
 
     def intervals(self, observed: npt.NDArray[np.int64], miss: float) -> tuple[Floats, Floats]:
-        """Low and high ends for many observed numbers; both rise with what was observed."""
+        """Low and high ends for many observed numbers; both rise with the observation."""
         points = np.unique(observed)
         if len(points) > _GRID:
             points = np.unique(np.linspace(int(points[0]), int(points[-1]), _GRID).astype(np.int64))
@@ -310,7 +310,7 @@ def checked_labels(given: object) -> tuple[str, ...]:
 
 
 def settle_categories(mechanism: LocalMechanism, *, most: int | None = None) -> None:
-    """The number of categories, which is that of the labels where there are any."""
+    """The number of categories: that of the labels if there are any."""
     k = whole("categories", mechanism.categories, least=2)
     if mechanism.labels is not None:
         names = checked_labels(mechanism.labels)
@@ -405,7 +405,7 @@ class LocalMechanism(Mechanism):
         return column
 
     def _named(self, codes: npt.NDArray[Any], publishable: bool) -> Released:
-        """Answers as labels where there are any."""
+        """Answers as labels if there are any."""
         if self.labels is None:
             return Released(values=codes, spacing=Fraction(1), publishable=publishable)
         names = np.array(list(self.labels), dtype=object)
@@ -418,7 +418,7 @@ class LocalMechanism(Mechanism):
         return p, q, gap
 
     def law(self, *, people: int) -> ResponseLaw:
-        """The law of how often a category is named by so many people."""
+        """The law of how often a category is named by this many people."""
         p, q, gap = self._chances()
         return ResponseLaw(people=whole("people", people, least=0), p=p, q=q, gap=gap)
 
@@ -529,7 +529,7 @@ class RandomizedResponse(LocalMechanism):
     Categories are 0..k-1, or `labels`: then values and answers are labels.
     Guarantee: Pure(epsilon) for each answer of each person, without a trusted curator; reached. Sampling is exact.
     Estimates are unbiased: (c - n q) / (p - q), q = 1 / (e^epsilon + k - 1); for a bit the variance of the estimated
-    count is exactly n e^epsilon / (e^epsilon - 1)^2, whatever the data. Theorems `randomised-response`,
+    count is exactly n e^epsilon / (e^epsilon - 1)^2, for any data. Theorems `randomised-response`,
     `local-intervals`. Source: Warner 1965; lecture 2, Thm 2.3 to 2.5 (whose variance is a bound, four times larger).
     """
 

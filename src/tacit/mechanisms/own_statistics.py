@@ -7,7 +7,7 @@ all neighbours x, x' (theorem `propose-test-release`):
     2. distance(x) = 0 wherever some neighbour moves the statistic by more than the proposed bound, in L1.
 
 `check_distance` looks at all tables of a few rows. It finds mistakes and proves nothing about longer tables: a
-certificate says on what the claim rests, a declared proof, that check, or nothing.
+certificate names the basis of the claim: a declared proof, that check, or nothing.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ CLAIM = "the distance to instability moves by at most 1 between neighbours, and 
 class CheckedDistance:
     """All tables of up to `rows` rows over `values` values were compared with all their neighbours.
 
-    `proposed` is the bound, in steps, above which a move counted as unstable; `functions` are what was checked.
+    `proposed` is the bound, in steps, above which a move counted as unstable; `functions` are the checked ones.
     """
 
     proposed: int
@@ -216,7 +216,7 @@ class StatisticByTest(_ByTest):
         return (f"{UNCHECKED}{CLAIM}",) if self.checked is None else (self.checked.words,)
 
     def certificate_for(self, unit: Unit) -> dict[str, Any]:
-        """The promise as plain JSON, with what it rests on."""
+        """The promise as plain JSON, with its assumptions."""
         known = () if self.proved_for is None else ((self.proved_for, "proved"),)
         if self.checked is not None and not self.proof:
             known = (*known, (rows(neighbours=self.checked.neighbours), "checked"))
@@ -237,7 +237,7 @@ class StatisticByTest(_ByTest):
         return {**_ByTest.certificate_for(self, unit), **told}
 
     def _values(self, rows: Rows) -> tuple[tuple[int, ...], int]:
-        """Statistic and distance; whatever goes wrong with one table is unstable there, and says nothing more."""
+        """Statistic and distance; any failure on a table counts as unstable there, and says nothing more."""
         try:
             values, found = _numbers(self.statistic(rows)), int(self.distance(rows))
         except Exception:  # no error of a user's function may tell of a row
@@ -285,7 +285,7 @@ def _positive_definite(matrix: list[list[Fraction]]) -> bool:
 
 
 def _solved(matrix: list[list[Fraction]], right: list[Fraction]) -> list[Fraction] | None:
-    """The solution of a positive definite system, exactly; None where it has none."""
+    """The solution of a positive definite system, exactly; None if it has none."""
     held = [[*row, b] for row, b in zip(matrix, right, strict=True)]
     size = len(held)
     for k in range(size):
@@ -301,7 +301,7 @@ def _solved(matrix: list[list[Fraction]], right: list[Fraction]) -> list[Fractio
 
 
 def _floats(row: Any, count: int) -> list[float]:
-    """The numbers of one row, 0 for what is none; of a row of another length all are 0. No row decides about others."""
+    """The numbers of one row, 0 for other values; a row of another length is all 0. No row decides about others."""
     try:
         held = list(row)
     except Exception:  # whatever one row raises, it has no numbers
@@ -418,7 +418,7 @@ class LeastSquares:
         )
 
     def statistic(self, rows: Any, *, spacing: Exact) -> list[int]:
-        """The coefficients in steps; zeros where there is no unique solution."""
+        """The coefficients in steps; zeros if there is no unique solution."""
         return self._steps(*self._sums(rows), spacing)
 
     def _steps(self, products: list[list[Fraction]], right: list[Fraction], spacing: Exact) -> list[int]:
@@ -426,7 +426,7 @@ class LeastSquares:
         return [0] * self.numbers if found is None else [round(v / Fraction(spacing)) for v in found]
 
     def distance(self, rows: Any) -> int:
-        """The largest k with least eigenvalue above floor + k m R^2; 0 where there is none."""
+        """The largest k with least eigenvalue above floor + k m R^2; 0 if there is none."""
         return self._distance(self._sums(rows)[0], len(rows))
 
     def _distance(self, products: list[list[Fraction]], own: int) -> int:

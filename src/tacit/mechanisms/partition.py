@@ -69,7 +69,7 @@ class KeyDistribution:
 
     @property
     def mean(self) -> float:
-        """E [center - J], what is added to a support."""
+        """E [center - J], the addition to a support."""
         return float(self.center - self._moment(1))
 
     @property
@@ -214,7 +214,7 @@ def split(epsilon: Fraction, delta: Fraction, keys: int) -> tuple[Fraction, Frac
     """The (epsilon, delta) of one key that names soonest, among those whose composition is within the price.
 
     The k-fold composition of (a, d) is (epsilon, 1 - (1 - d)^k (1 - r)), r the delta at epsilon of k randomised
-    responses at a. Only the choice of a is a search; what follows from it is certified.
+    responses at a. Only the choice of a is a search; its consequences are certified.
     """
     if keys == 1:
         return epsilon, delta
@@ -272,7 +272,7 @@ def shape_parameter(name: str, value: object) -> int:
 class PartitionSelection(Mechanism):
     """What both forms share. `keys` is how many keys one unit supports at most, each of them once.
 
-    `replaced`: neighbours replace a unit, so that as many keys again can change; `group`: so many units at once.
+    `replaced`: neighbours replace a unit, so twice as many keys can change; `group`: this many units at once.
     Keys that nobody supports are never seen, hence never named.
     """
 
@@ -467,7 +467,7 @@ _erfc = np.vectorize(math.erfc, otypes=[np.float64])
 
 
 def _normal(x: Any) -> Any:
-    """The normal distribution function, for searches; what is claimed is certified by balls."""
+    """The normal distribution function, for searches; balls certify the claims."""
     return _erfc(-np.asarray(x) / math.sqrt(2)) / 2
 
 
@@ -686,7 +686,7 @@ class GaussianSelection(PartitionSelection):
 
     @property
     def law(self) -> GaussianVector:
-        """The noise of one support before it is rounded; `law.marginal().rounded(1)` is what is added."""
+        """The noise of one support before it is rounded; `law.marginal().rounded(1)` is the added noise."""
         return GaussianVector(coordinates=1, noise_std=self.noise_std)
 
     def _offsets(self, supports: AnyArray, source: Source) -> tuple[Booleans, AnyArray]:
@@ -745,7 +745,7 @@ def partition_selection(
     replaced = flag("replaced", replaced)
     moved = shape_parameter("keys", keys) * shape_parameter("group", group)
     if moved * (2 if replaced else 1) > MOST_NEW:
-        # So many keys one by one need a support of thousands, and a long law.
+        # This many keys one by one need a support of thousands, and a long law.
         return GaussianSelection.for_target(epsilon=epsilon, delta=delta, **shape)
     best = OptimalSelection(epsilon=epsilon, delta=delta, **shape)
     if moved == 1 and not replaced:

@@ -298,7 +298,7 @@ class PolytopeNorm(ShapedMechanism):
         )
 
     def marginal(self, coordinate: int = 0) -> RoundedMarginal:
-        """The law of what is drawn for one count, in grid steps: sums of exponentials, mixed over the cones."""
+        """The distribution of one drawn count, in grid steps: sums of exponentials, mixed over the cones."""
         i = whole("coordinate", coordinate, least=0)
         refuse_if(
             i >= self.coordinates, "coordinate", coordinate, f"be below the dimension {self.coordinates}"
@@ -329,7 +329,7 @@ class PolytopeNorm(ShapedMechanism):
 
     @property
     def noise_std(self) -> float:
-        """The largest standard deviation of a coordinate of what is drawn, grid included."""
+        """The largest standard deviation of a drawn coordinate, grid included."""
         return self._largest_std()
 
     def mean_sizes(self, combinations: Floats) -> Floats:
@@ -450,7 +450,7 @@ class RangeNorm(ShapedMechanism):
 
     @property
     def noise_std(self) -> float:
-        """About sqrt((d+2)(d+3)/6) noise_scale: of what is drawn, grid included."""
+        """About sqrt((d+2)(d+3)/6) noise_scale: of a drawn coordinate, grid included."""
         return self._largest_std()
 
     def expected_error(self) -> float:

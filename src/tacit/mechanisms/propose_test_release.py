@@ -38,7 +38,7 @@ __all__ = ["InterquartileRangeByTest", "MedianByTest", "Tested"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tested:
-    """The outcome of the test; `released` is None where the proposed bound was not far enough from failing."""
+    """The outcome of the test; `released` is None if the proposed bound was not far enough from failing."""
 
     passed: bool
     released: Released | None

@@ -39,7 +39,7 @@ __all__ = ["PureObjectivePerturbation"]
 COVER = Fraction(1, 1000)
 """The share of epsilon that goes to the noise on the minimiser."""
 RIDGE = 2.0
-"""The default ridge of logistic losses: so many times the smallest at which the determinant is free."""
+"""The default ridge of logistic losses, as a multiple of the smallest at which the determinant is free."""
 DETERMINANT = Fraction(1, 8)
 """The default share of epsilon that goes to the determinant of bounded losses."""
 

@@ -194,7 +194,7 @@ class QuantileSelection(Mechanism):
 
     @property
     def reach(self) -> int:
-        """c: ranks that an end's choice stays within, with probability 1 - (1 - confidence) / 2."""
+        """c: the rank error of an end's choice, with probability 1 - (1 - confidence) / 2."""
         level = 1 - (1 - confidence_level(self.confidence)) / 2
         return math.ceil(self._choice.error_quantile(level, candidates=self.bins) * (1 + 1e-9))
 
@@ -278,7 +278,7 @@ class QuantileSelection(Mechanism):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundBounds:
-    """The outer borders of the ranges that surely hold rows; None where no range stands out of the noise.
+    """The outer borders of the ranges that surely hold rows; None if no range stands out of the noise.
 
     `threshold` is the noisy count from which a range is taken, `confidence` the probability that no empty range was.
     """

@@ -430,7 +430,7 @@ class RangeAnswers(TableMechanism):
         return [float(self._spread()[0].mean())]
 
     def error_quantiles(self, confidence: Exact = 0.95) -> list[Floats]:
-        """Of the normal law, or of Laplace variables, as many as it is like or at the least, whichever is wider;
+        """Of the normal distribution, or of Laplace variables, in the likely or the least number, the wider one;
         half a step for the grid.
 
         A sum of unlike Laplace variables is a normal one whose variance is a sum of weighted exponential ones. Fewer
@@ -455,13 +455,13 @@ def _factors(numbers: Floats, miss: float) -> Floats:
 def best_trees(
     ranges: npt.NDArray[np.int64], cells: int, budget: Budget, *, replaced: bool, rows: int, absent: bool
 ) -> Iterator[tuple[str, RangeTree]]:
-    """The best tree of Laplace noise within epsilon, and of Gaussian noise within mu where there is one.
+    """The best tree of Laplace noise within epsilon, and of Gaussian noise within mu if there is one.
 
     Trees are compared by the mean error of the asked ranges, of many of them by some at even distances.
     """
     some = ranges[np.linspace(0, len(ranges) - 1, min(len(ranges), SAMPLE)).astype(np.int64)]
     few = [(int(a), int(b)) for a, b in some[:: max(len(some) // FEW, 1)]]
-    # One level and the sum of all bins: where that is public, it helps.
+    # One level and the sum of all bins: if that is public, it helps.
     widths = [*(b for b in BRANCHINGS if b < cells), *([cells] if cells > 1 else [])]
     for gaussian in (False, True) if budget.mu > 0 else (False,):
         made = [

@@ -36,7 +36,7 @@ LONGEST = 1000
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One choice: of which share, between which earlier ones (-1 and the number of shares where there is none)."""
+    """One choice: its share, and the earlier choices around it (-1 and the number of shares at the ends)."""
 
     share: int
     after: int
@@ -95,7 +95,7 @@ class RankSelection(Mechanism):
     uniform choice among the bins whose coins show heads is permute-and-flip. Shares are chosen one after the other,
     the middle one first, among the bins between those that are already chosen.
     Guarantee: Pure(epsilon), rate = epsilon / (rows * cost), cost = `row_cost` under add-or-remove; under replace-one
-    2 for each share, or twice `row_cost`, whichever is smaller, and the larger one where rows may change cells.
+    2 for each share, or twice `row_cost`, the smaller one; the larger one if rows may change cells.
     Assumptions: one histogram a cell over public bins; a unit has at most `rows` rows in all cells together.
     Theorem `rank-selections`. Source: Smith 2011; McKenna, Sheldon 2020; Kaplan, Schnapp, Stemmer 2022 (nesting).
     """

@@ -259,7 +259,7 @@ class PermuteAndFlip(SelectionMechanism):
     def _choose(self, scores: list[Fraction], source: Source) -> int:
         """A coin for every candidate, then one of the heads. This is the same as a random order up to the first head.
 
-        Every candidate draws one word and the last choice another one: their number tells nothing of the scores.
+        Every candidate draws one word and the last choice another one: their number is independent of the scores.
         """
         best = max(scores)
         gaps = [(best - s) * self.rate for s in scores]
@@ -344,7 +344,7 @@ class Selection(Mechanism):
     """The name of the (nearly) best of a public list of candidates: a noisy maximum.
 
     Guarantee: Pure(epsilon) by permute-and-flip (the default: never worse) or the exponential mechanism (which
-    composes better). Only the name is told, not its score: release that by another mechanism.
+    composes better). Only the name is released, not its score: release that by another mechanism.
     """
 
     epsilon: Exact
@@ -437,7 +437,7 @@ class IntervalExponential(Mechanism):
     """Pr[x] proportional to e^(-|x - value| / noise_scale) over the grid points of a public interval; exact.
 
     Guarantee: Pure(epsilon) with epsilon = D / noise_scale + ln(Z(low + D) / Z(low)), D the sensitivity and Z the
-    normaliser, which is what the losses really reach. The general theorem would charge 2 D / noise_scale: on a long
+    normaliser, which is the largest loss. The general theorem would charge 2 D / noise_scale: on a long
     interval that is twice too much. Assumption: one number on the grid, the interval public; values are clamped.
     Theorem `exponential-interval` (sharper). Source: Hall 2012, Prop. 1.3.5 and the remark after it.
     """

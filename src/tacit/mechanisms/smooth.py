@@ -486,7 +486,7 @@ class SmoothStudent(SmoothMechanism):
     ) -> SmoothStudent:
         """The smallest noise (to one part in 10^5) with this epsilon at a given beta.
 
-        The default beta leaves half of what the stretch may take at most: epsilon / (2 degrees). A smaller beta means
+        The default beta leaves half of the largest possible stretch: epsilon / (2 degrees). A smaller beta means
         a larger S and a smaller multiplier; which is better depends on the data, and must be chosen without them.
         """
         target = epsilon_parameter(epsilon)

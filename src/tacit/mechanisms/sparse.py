@@ -430,7 +430,7 @@ class SparseHistogram(Mechanism):
 
 
 def _joined(kept: AnyArray, at: Any, values: AnyArray) -> AnyArray:
-    """Both kinds of cells in one array, whose type follows from what is released alone."""
+    """Both kinds of cells in one array, whose type follows from the released values alone."""
     if kept.dtype == object or values.dtype == object:
         kept, values = kept.astype(object), values.astype(object)
     return narrowed(np.insert(kept, at, values) if values.size else kept)

@@ -80,7 +80,7 @@ def combine_codes(codes: Sequence[tuple[npt.NDArray[Any], int]], domain: int) ->
 
 
 def _times_plus(digits: npt.NDArray[Any], factor: int, plus: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """factor * number + plus, digit by digit, lowest first; what the domain bounds cannot overflow."""
+    """factor * number + plus, digit by digit, lowest first; numbers within the domain cannot overflow."""
     mask, half = np.uint64((1 << 32) - 1), np.uint64(32)
     out = np.zeros_like(digits)
     out[0], out[1] = plus & mask, plus >> half

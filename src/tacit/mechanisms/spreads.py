@@ -108,7 +108,7 @@ def normal_factor(miss: float) -> float:
 
 
 def laplace_factor(terms: float, miss: float) -> float:
-    """t / std with Pr[|X| > t] <= miss, X a sum of `terms` alike Laplace variables.
+    """t / std with Pr[|X| > t] <= miss, X a sum of `terms` equal Laplace variables.
 
     Sums of unlike ones have an effective number, (sum c^2)^2 / sum c^4, which gives them the same first four moments.
     Between two tabled numbers the larger factor is taken.

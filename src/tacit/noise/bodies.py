@@ -261,7 +261,7 @@ class Difference(ContinuousDistribution):
 
     @property
     def covariance(self) -> Floats:
-        """Twice that of one; NoLaw where it has none."""
+        """Twice that of one; NoLaw if it has none."""
         return np.asarray(2 * self.distribution.covariance)
 
     def marginal(self, coordinate: int = 0) -> Marginal:

@@ -172,7 +172,7 @@ class SeededSource(Source):
 
 
 class KeyedSource(Source):
-    """The same cipher under a secret key that somebody keeps: whoever has the key can draw the same words again.
+    """The same cipher under a secret key that somebody keeps: anybody who has the key can draw the same words again.
 
     For noise that is fixed once and needed later, as that of the steps of a running total. The key must be derived for
     one use, and never leave the house.

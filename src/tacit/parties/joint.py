@@ -287,7 +287,7 @@ class Joint:
             self._room(max(int(question.sensitivities[p].linf) for p in applied.parts), [applied.mechanism])
 
     def _room(self, a_row: int, noise: Sequence[JointNoise]) -> None:
-        """So many rows that add so much each, and the noise of all holders, leave room."""
+        """This many rows that add so much each, and the noise of all holders, leave room."""
         spread = max(64 * math.sqrt(n.left(self.sizes.holders).variance) for n in noise)
         if a_row * self.most_rows > self.room or spread > float(1 << (ROOM_BITS - 1)):
             raise InvalidParameter(

@@ -33,7 +33,7 @@ from tacit.noise import DiscreteDistribution, PolyaDifference, Skellam
 from tacit.noise.source import Source
 
 FINE = 2048
-"""Beyond this scale the law of sums is read on a grid of so many steps a scale, and rounded outwards."""
+"""Beyond this scale the law of sums is read on a grid of this many steps a scale, and rounded outwards."""
 ROUNDED = 1 + 2.0**-9
 THEOREMS = ("honest-survivors", "secure-sum", "one-list-of-survivors")
 

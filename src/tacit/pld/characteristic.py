@@ -147,7 +147,7 @@ class CharacteristicComposition:
     # -- the answer --------------------------------------------------------------------------------
 
     def prepare(self, saddle: SaddlePoint, frequency: float) -> bool:
-        """Nodes that serve this tilt and frequencies up to this one; False where there would be too many."""
+        """Nodes that serve this tilt and frequencies up to this one; False if there would be too many."""
         low, high = saddle.tilt - saddle.down * 1.01, saddle.tilt + saddle.up * 1.01
         most = max(2048, min(1 << 15, _MOST_NODES // max(1, len(self.members))))
         reach = QuadratureRange(low=low, high=high, frequency=frequency, most=most)
@@ -169,7 +169,7 @@ class CharacteristicComposition:
         return True
 
     def solve(self, spread: float, tilt: float, epsilon: float, delta: float) -> SmoothedCurve | None:
-        """The curve around epsilon, smoothed by `spread`; None where it cannot be certified this way."""
+        """The curve around epsilon, smoothed by `spread`; None if it cannot be certified this way."""
         assert self._rough is not None
         saddle = saddle_point(self._rough, spread, tilt, epsilon, self.total)
         last = self._last_alive(spread, saddle, epsilon, delta)

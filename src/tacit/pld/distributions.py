@@ -140,7 +140,7 @@ class PrivacyLossDistribution(ABC):
         """Losses (low, high) with about P(L < low) <= left and P(L > high) <= right (not certified)."""
 
     known_from_below: ClassVar[bool] = True
-    """False where only an upper curve is known."""
+    """False if only an upper curve is known."""
 
     @abstractmethod
     def on_grid(self, step: float, first: int, last: int) -> Gridded:
@@ -364,7 +364,7 @@ class CurvePLD(PrivacyLossDistribution):
 
     values: Callable[[Floats], Floats]
     reverse: Callable[[Floats], Floats] | None = None
-    """The same for the swapped pair, where it is known better than through 1 - t + t h(1/t)."""
+    """The same for the swapped pair, if it is known better than through 1 - t + t h(1/t)."""
 
     @staticmethod
     def two_sided(upper: Callable[[Floats], Floats]) -> CurvePLD:

@@ -128,7 +128,7 @@ class Product:
         return single if single is not None else ProductPair(product=self)
 
     def kinks(self) -> list[float] | None:
-        """The epsilons between which the curve is linear in e^epsilon; None where it bends everywhere."""
+        """The epsilons between which the curve is linear in e^epsilon; None if it bends everywhere."""
         single = self.single
         return single.kinks() if single is not None else None
 
@@ -227,7 +227,7 @@ class Product:
         return _delta(self, epsilon, tolerance)
 
     def epsilon(self, delta: float, *, tolerance: float = TOLERANCE, known: float = 0.0) -> Interval:
-        """Enclosure of the smallest epsilon >= 0 with H_epsilon <= delta (math.inf where there is none).
+        """Enclosure of the smallest epsilon >= 0 with H_epsilon <= delta (math.inf if there is none).
 
         If it is at most `known`, any enclosure below that will do: another direction is worse.
         """
@@ -477,7 +477,7 @@ def _cross(over: Any, top: float) -> tuple[float, float]:
 
 @lru_cache(maxsize=256)
 def enumerated(product: Product) -> Enumerated | None:
-    """The product written out, or None where a pair has no list of losses or the list would be long."""
+    """The product written out, or None if a pair has no list of losses or the list would be long."""
     size = 1
     for pair, count in product.pairs:
         kinds = pair.atom_count

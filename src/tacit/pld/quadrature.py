@@ -345,7 +345,7 @@ class Quadrature:
 
 
 def quadrature_of(members: Sequence[tuple[Pair, int]], reach: QuadratureRange) -> Quadrature | None:
-    """Nodes of pairs of one key; None where the rule would need too many."""
+    """Nodes of pairs of one key; None if the rule would need too many."""
     return type(members[0][0]).quadrature(members, reach)
 
 

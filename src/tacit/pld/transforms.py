@@ -408,7 +408,7 @@ def alive(
     witnesses: Sequence[TransformWitness],
 ) -> tuple[NDArray[np.bool_] | None, float]:
     """(Which multiples of the gap are alive, a bound on the sum of |phi| over the negligible ones up to `last`, of both
-    signs); None where too many are alive.
+    signs); None if too many are alive.
 
     `coarse` bounds ln|phi| of all parts, and of those without witnesses, on the intervals between given
     frequencies; on pieces of these the witnesses stand for the rest. A normal factor comes on top.
@@ -457,7 +457,7 @@ def alive(
 
 
 _FEW = 16.0
-"""Frequencies up to so many times the inverse deviation are few."""
+"""Frequencies up to this many times the inverse deviation are few."""
 _BLOCK = 32
 """Rows whose tables of powers fit into a cache."""
 _BRIDGE = 16

@@ -137,7 +137,7 @@ class RandomDensity:
         )
 
     def describe(self, *, occupied: int | None = None) -> dict[str, Any]:
-        """Errors without data: with so many occupied cells, and for differential privacy at the same epsilon."""
+        """Errors without data: with this many occupied cells, and for differential privacy at the same epsilon."""
         below = self.histogram.exact_below
         named = self.bins if occupied is None else whole("occupied", occupied, least=0)
         if named > self.bins:

@@ -61,7 +61,7 @@ Coordinate = Exactly | Noisy
 
 
 def loss(p: Coordinate, q: Coordinate) -> Fraction | None:
-    """The larger of sup ln p/q and sup ln q/p; None where it is infinite."""
+    """The larger of sup ln p/q and sup ln q/p; None if it is infinite."""
     if isinstance(p, Noisy) and isinstance(q, Noisy) and p.rate == q.rate:
         return p.rate * abs(p.value - q.value)
     # Exact against noisy, or two scales of noise: some outcomes of one are (in the limit) impossible under the other.
@@ -388,7 +388,7 @@ class RandomProportion(RandomMechanism):
         return max(pair_differs(c, self.rows), pair_differs(c + 1, self.rows)) <= self._gamma
 
     def largest_exact(self) -> int | None:
-        """The largest count of the lower tail that is published exactly; None where none is."""
+        """The largest count of the lower tail that is published exactly; None if none is."""
         if not self.is_exact(0):
             return None
         if self.neighbours is Neighbours.ADD_OR_REMOVE:
@@ -488,7 +488,7 @@ class ChosenBins(RandomMechanism):
         return gamma_parameter(self.gamma)
 
     def histogram(self, bins: int) -> RandomHistogram:
-        """The release with so many bins: gamma divided by the number of candidates."""
+        """The release with this many bins: gamma divided by the number of candidates."""
         return RandomHistogram(
             rows=self.rows,
             cells=bins,
@@ -509,7 +509,7 @@ class ChosenBins(RandomMechanism):
         return Exponential(epsilon=self.choice_epsilon, sensitivity=Score(4 + self._weight))
 
     def coarse(self, finest: npt.ArrayLike, bins: int) -> npt.NDArray[np.int64]:
-        """The counts with so many bins."""
+        """The counts with this many bins."""
         array = integer_array(finest).astype(np.int64)
         return np.asarray(array.reshape(bins, -1).sum(axis=1))
 

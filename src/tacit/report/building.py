@@ -242,7 +242,7 @@ def _budget(plan: Plan, releases: Sequence[Release], budget: Guarantee) -> Budge
     paid = _amount(plan.charge.bound, lead)
     parts = []
     # Each release alone is read at the delta that the whole plan was charged at, so that the prices compare.
-    # The stated float: certificates have that, and whoever makes the page again from them knows no other number.
+    # The stated float: certificates have that, and anybody who makes the page again from them knows no other number.
     delta = plan.charged.bound.parameters.get("delta")
     shared = (
         Shared(members=(0,), epsilon=None, delta=Fraction(delta))

@@ -429,7 +429,7 @@ def draw_threshold(found: ExactAnswer, path: Path) -> None:
 
 
 def _epsilon(sampling: str, rate: object, threshold: int, delta: float, known: int) -> float | None:
-    """To three digits; None where there is none."""
+    """To three digits; None if there is none."""
     delta_at = cell_delta(sampling_of(sampling, rate))
     return smallest_epsilon(lambda e: delta_at(threshold - known, e), delta=delta, steps=1e-3)
 

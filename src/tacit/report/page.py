@@ -1,7 +1,7 @@
 """`report.html`: one file that needs no network and no script, for a screen, a phone, and paper.
 
 Three readers, in this order: everybody (what was found, and what it says about them), the disclosure officer, and
-whoever checks the mechanisms; the parts of the latter two are folded. It is a function of the view alone: the same
+anybody who checks the mechanisms; the parts of the latter two are folded. It is a function of the view alone: the same
 view gives the same bytes.
 """
 

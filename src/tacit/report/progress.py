@@ -5,7 +5,7 @@
             step(f"{ask.name}")
             ...
 
-Which rows are read, and how many, is told here to the terminal of whoever holds them, and nowhere else: not where
+Which rows are read, and how many, is told here to the terminal of anybody who holds them, and nowhere else: not where
 standard error goes to a file or a pipe, and not into anything that is written.
 
 An interruption (Ctrl-C) leaves the block as it would leave any other: the bar is taken away, and the work's own

@@ -608,7 +608,7 @@ def _of_another(name: str, found: bytes, body: bytes, version: str | None) -> Ch
 
 
 def _without_comments(data: bytes) -> tuple[bool, list[list[str]]] | None:
-    """Has an SDMX file comments, which stand last, and its rows without them; None where it is no such file."""
+    """Has an SDMX file comments, which stand last, and its rows without them; None if it is no such file."""
     try:
         rows = list(csv.reader(io.StringIO(data.decode()), strict=True))
     except (UnicodeDecodeError, csv.Error):

@@ -388,7 +388,7 @@ class CellView:
 
     @property
     def truth_words(self) -> str:
-        """The truth in words, at the place of the value; nothing where it is not shown."""
+        """The truth in words, at the place of the value; nothing if it is not shown."""
         if self.truth is None:
             return ""
         return _day(self.truth, round) if self.days else figures(self.truth, self.low, self.high).value
@@ -409,7 +409,7 @@ class ReleaseView:
 
     `ratio` is the price of privacy, expected error over the smallest possible one; without it `ratio_reason` says
     why it is not known. `certificate` and `values` are file names beside the report. Where there is a `rest`, `cells`
-    are the largest, in that order. `condition` is given what alone it holds; nothing where it holds always.
+    are the largest, in that order. `condition` is given what alone it holds; nothing if it holds always.
     """
 
     name: str
@@ -480,7 +480,7 @@ class ReleaseView:
 
     @property
     def typical_width(self) -> float | None:
-        """The median width of the intervals, from end to end; None where there are none."""
+        """The median width of the intervals, from end to end; None if there are none."""
         if self.rest is not None:
             return self.rest.typical_width
         wide = [c.high - c.low for c in self.cells if c.low is not None and c.high is not None]

@@ -510,7 +510,7 @@ def on_two_releases() -> list[Bar]:
     for name, some in (("one release", 1), ("two releases", 2)):
         seen = intersection(releases[:some], people, quasi=["age", "code"], sensitive="ill")
         assert seen.score(ill.tolist()).precision == 1
-        # Whoever is not pinned down is guessed to have the commonest of what is left in the classes.
+        # Anybody who is not pinned down is guessed to have the commonest of what is left in the classes.
         guessed = sum(exact[:some]).argmax(axis=1)  # type: ignore[union-attr]
         assert (guessed[list(seen.exposed)] == np.array(seen.learned)).all()
         found.append(bar("intersection", name, float((guessed == ill).mean()), n, guess))

@@ -299,7 +299,7 @@ ATTACK_MEMBERSHIP = Reproduction(
 
 TRIES = 1000
 AT_MOST = 40
-"""So many entries of a person are used in the released table."""
+"""This many entries of a person are used in the released table."""
 
 
 class _World:

@@ -63,7 +63,7 @@ Source: Christiansen and Giese 1991; Edwards 2000 (the "Edwards" data).
 """
 
 
-# Errors of sparse histograms on tables known by their counts of counts: exact by formula where there is one.
+# Errors of sparse histograms on tables known by their counts of counts: exact by formula if there is one.
 
 CHOICES = ("false discovery rate", "least estimated risk", "posterior median")
 BATCH = 1 << 22

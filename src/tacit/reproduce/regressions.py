@@ -79,7 +79,7 @@ def by_moments(data: Any, epsilon: float, source: SeededSource) -> Any:
 
 
 def by_test(data: Any, epsilon: float, spread: float, source: SeededSource) -> Any | None:
-    """Propose-test-release; None where the test fails, or could not be passed."""
+    """Propose-test-release; None if the test fails, or could not be passed."""
     columns = data.shape[1] - 1
     guess = min(spread**2 / 3, 1.0) / 2
     try:

@@ -170,7 +170,7 @@ def solve_program(
     *,
     equal_risks: bool = False,
 ) -> Answer:
-    """Solve for a prior, or minimax where there is none; `equal_risks` asks for the same risk at every state."""
+    """Solve for a prior, or minimax if there is none; `equal_risks` asks for the same risk at every state."""
     from scipy.optimize import linprog
     from scipy.sparse import coo_matrix, csr_matrix, hstack, vstack
 

@@ -140,7 +140,7 @@ class Pairs:
     sign: Floats
     offset: Floats
     probability: Floats
-    # The slope that a structured program already counts for the pair; 0 where there is none.
+    # The slope that a structured program already counts for the pair; 0 if there is none.
     settled: Floats
 
 

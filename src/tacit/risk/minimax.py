@@ -369,7 +369,7 @@ def _log_subsets(cells: int, s: int, k: int) -> float:
 # What two parties must err who have no cipher between them, and what one curator of both tables errs.
 #
 # x and y are in {-1, 1}^n, one with each party. A protocol whose transcript is epsilon-private for each coordinate of
-# x and of y, against everybody, has E (answer - <x, y>)^2 >= n / cosh(epsilon/2)^4 on uniform x and y, whoever
+# x and of y, against everybody, has E (answer - <x, y>)^2 >= n / cosh(epsilon/2)^4 on uniform x and y, anybody who
 # computes the answer (theorem `two-party-gap`). A curator of both adds noise for a move of 2, whatever n is.
 
 

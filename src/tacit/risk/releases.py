@@ -145,8 +145,8 @@ GOOD, SHORT = 0.95, 64
 class ReleasePrice:
     """Per cell: the mechanism's error, a lower bound for every mechanism, and how many times it is paid.
 
-    `lower_bound` and `ratio` are None where no bound is known, and `reason` then says why. `least_n` is the
-    number of units from which on the bound holds; None where it holds for the worst case over data of any size.
+    `lower_bound` and `ratio` are None if no bound is known, and `reason` then says why. `least_n` is the
+    number of units from which on the bound holds; None if it holds for the worst case over data of any size.
     """
 
     error: float
@@ -226,7 +226,7 @@ def release_price(
     """The price of a count, histogram, margins, sum or mean, from public numbers only.
 
     `error` is the mechanism's own worst expected absolute error per cell; `n` the number of units (people, or
-    rows where rows are protected) where it is public, its largest value under add-or-remove; `cells` how many
+    rows where rows are protected) if it is public, its largest value under add-or-remove; `cells` how many
     numbers are released, `attributes` among how many margins they are divided; `at_most` how many rows of one
     unit a cell may count; `low` and `high` what a row adds to a sum at least and at most. A count is of the units
     with a property that each may or may not have. Theorems `count-closed-form`, `embedded-counts`; with a delta, and

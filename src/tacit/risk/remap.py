@@ -130,7 +130,7 @@ def _solve(n: int, epsilon: float, loss: Loss, tolerance: float) -> tuple[Floats
 
 
 def _snapped(h: Floats) -> Floats:
-    """Heights within a hair of an integer are the integer: many are, and the solver only comes near."""
+    """Heights within slightly of an integer are the integer: many are, and the solver only comes near."""
     near = np.rint(h)
     return np.where(np.abs(h - near) < 1e-4, near, h)
 
@@ -234,7 +234,7 @@ SMOOTHING = 4
 
 
 def shorter_range(n: int, epsilon: float) -> int | None:
-    """The range that is solved instead of 0..n; None where that saves nothing."""
+    """The range that is solved instead of 0..n; None if that saves nothing."""
     least = SHORTEST_FLAT if n * epsilon < FLAT else SHORTEST
     c = max(least, math.ceil(n * epsilon / COARSE_EPSILON))
     return c if c <= WORTH_IT * n else None
@@ -429,7 +429,7 @@ class _Point:
         return np.asarray(self.slack - (self.t - self.b - self.a @ self.w))
 
     def step(self) -> _Point | None:
-        """One predictor and one corrector step; None where the system cannot be solved any more."""
+        """One predictor and one corrector step; None if the system cannot be solved any more."""
         rows, size = self.a.shape
         theta = 1 / (self.low / self.w + self.high / self.room)
         schur = (self.a * theta) @ self.a.T

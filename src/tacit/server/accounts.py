@@ -279,7 +279,7 @@ class Directory:
         return secret
 
     def first_link(self, folder: Path, url: str) -> str:
-        """The link for the first custodian, in a file of mode 0600; empty where somebody has an account already."""
+        """The link for the first custodian, in a file of mode 0600; empty if somebody has an account already."""
         if self._store.all(PEOPLE, most=1):
             return ""
         secret = self._link("first", "", FIRST_MINUTES * 60)

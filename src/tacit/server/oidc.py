@@ -24,7 +24,7 @@ MINUTES = 10
 
 
 def provider(call: WebCall) -> Oidc:
-    """The operator's provider; nothing where there is none."""
+    """The operator's provider; nothing if there is none."""
     if call.desk.settings.oidc is None:
         raise NotFound
     return call.desk.settings.oidc

@@ -197,7 +197,7 @@ class Rates:
 
 
 async def _body(request: Request, most: int) -> bytes | None:
-    """The body, or None where it is too large."""
+    """The body, or None if it is too large."""
     length = request.headers.get("content-length", "0")
     if not length.isdigit() or int(length) > most:
         return None

@@ -138,7 +138,7 @@ class Reader:
         return x if x.type().is_int64() else x.cast("int64")
 
     def _whole(self, x: Any) -> Any:
-        """A whole number of 64 bits with a sign; null where there is none."""
+        """A whole number of 64 bits with a sign; null if there is none."""
         dtype = x.type()
         if dtype.is_uint64():
             return x.try_cast("int64")

@@ -29,7 +29,7 @@ ORDER = "__tacit_order"
 LIMB = 27
 """Bits of a part of a sum: 2^36 rows, 70 thousand million, fit in 64 bits."""
 NARROW_DECIMAL = 15
-"""Digits that a double holds exactly: a decimal of so many is the quotient of two exact doubles, rounded once."""
+"""Digits that a double holds exactly: a decimal of this many is the quotient of two exact doubles, rounded once."""
 REAL = "^[+-]?(?:[0-9]+[.]?[0-9]*|[.][0-9]+)(?:[eE][+-]?[0-9]{1,4})?$"
 WHOLE = "^[+-]?[0-9]{1,18}$"
 INFINITE = {"": float("inf"), "+": float("inf"), "-": float("-inf")}
@@ -174,7 +174,7 @@ class Engine:
 
     def listed(self, words: Any, beside: Any) -> tuple[Any, Callable[[], None]] | None:
         """A declared list (Arrow text) as a table `(word, place)` that the engine joins faster than Arrow looks words
-        up; and a call that lets it go. None where the engine is not that good at it.
+        up; and a call that lets it go. None if the engine is not that good at it.
         """
         return None
 

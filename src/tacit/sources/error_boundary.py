@@ -199,7 +199,7 @@ def rows(action: Callable[[], T], *, source: str) -> T:
 
 
 def batches(start: Callable[[], Iterator[Any]], *, source: str) -> Iterator[Any]:
-    """The parts of a result, each through the door."""
+    """The parts of a result, each inside the error boundary."""
     parts = rows(lambda: iter(start()), source=source)
     while (part := rows(lambda: next(parts, None), source=source)) is not None:
         yield part

@@ -10,7 +10,7 @@ How it stays true when the data change:
 - `state` is what the disk (or the engine) says of the data before their first byte is looked at.
 - Before every read the state is compared with that of now. Where it differs, the data are opened anew, and everything
   is established again: before the charge if the curator notices first, with the words of the error; after it with the
-  one fixed sentence of the door.
+  one fixed sentence of the error boundary.
 - After every read it is compared once more. If the data were changed meanwhile the numbers are thrown away, and read
   again from the beginning.
 

@@ -26,7 +26,7 @@ VALUE = re.compile(r"\s*[+-]?[0-9][0-9.,/:\- ]*\s*|\s*")
 class Heading:
     """One column: its name, the type in which it is stored, and the kind of declaration that such a type may get.
 
-    `kind` is nothing where the type says nothing. `keys` are values that the metadata list with labels.
+    `kind` is nothing if the type says nothing. `keys` are values that the metadata list with labels.
     """
 
     name: str

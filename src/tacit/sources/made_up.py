@@ -1,7 +1,7 @@
-"""The mark of a table that describes nobody: written by whoever makes one up, and read from metadata alone.
+"""The mark of a table that describes nobody: written by anybody who makes one up, and read from metadata alone.
 
 A twin is known by a column of its own (`tacit.sources.made_up`). The survey of the demo, which is released as any table
-is, has its mark in the metadata of the Arrow schema, hence in the footer of its Parquet file. Whoever wants to can
+is, has its mark in the metadata of the Arrow schema, hence in the footer of its Parquet file. Anybody who wants to can
 forge either. They keep people from showing the truth of a real table by mistake.
 """
 

@@ -2,7 +2,7 @@
 
 Numbers computed here are exact and have no guarantee. It serves rooms that measure or treat a table before anything is
 published (`tacit.anonymity`), never a release under differential privacy. Rows stay in the engine; what is asked comes
-back as Arrow, through the door.
+back as Arrow, inside the error boundary.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Microdata:
     def keep_statement(self, write: Callable[[str], str]) -> str | None:
         """`keep` for a statement that is written with the text of `relation` in it: the name of the table.
 
-        None where the engine does not take DuckDB's SQL; then the question must be asked through Ibis.
+        None if the engine does not take DuckDB's SQL; then the question must be asked through Ibis.
         """
         dialect = self.dialect
         if not isinstance(dialect, DuckDB):

@@ -75,7 +75,7 @@ def integers(column: Any, *, wide: bool) -> AnyArray:
 
 
 def texts(column: Any) -> Any:
-    """Unknown keys as Arrow text; null where there is none, or bytes that are no text. However long: 64-bit offsets."""
+    """Unknown keys as Arrow text; null if there is none, or bytes that are no text. However long: 64-bit offsets."""
     import pyarrow as pa
 
     raw = column.cast(pa.large_binary())
@@ -127,7 +127,7 @@ def key_packs(axes: Sequence[Axis], reader: Reader) -> list[tuple[Axis, ...]]:
 
 
 def _code(axis: Axis, reader: Reader) -> Any:
-    """The row's place on the axis as a 64-bit integer; null where it has none."""
+    """The row's place on the axis as a 64-bit integer; null if it has none."""
     import ibis
 
     key = reader.key(axis)

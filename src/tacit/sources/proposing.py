@@ -40,7 +40,7 @@ LARGEST = 1e300
 MANY = 2_000
 """Longer lists of keys are not written into a query."""
 EXACTLY = 2_000_000
-"""Up to so many rows people are counted exactly in all cells."""
+"""Up to this many rows people are counted exactly in all cells."""
 ORDINARY = 5
 """The number of the smallest cells that are named."""
 
@@ -181,7 +181,7 @@ def _many_keys(table: Table, name: str, values: Sequence[Any], counts: Any) -> C
 
 
 def people_seen(table: Table) -> PeopleSeen | None:
-    """Rows a person; None where rows are protected."""
+    """Rows a person; None if rows are protected."""
     unit = people_of(table.unit)
     if unit is None:
         return None
@@ -208,7 +208,7 @@ def people_seen(table: Table) -> PeopleSeen | None:
 def cells_seen(
     table: Table, request: Aggregation, *, rows: int, shown: Sequence[Axis] | None = None
 ) -> CellsSeen | None:
-    """The cells of a question by rows or people; None where it has none. `rows` says how long the table is.
+    """The cells of a question by rows or people; None if it has none. `rows` says how long the table is.
 
     `shown` are the axes of the answer, if the request has more: the ranges behind a quantile are no cells of it. A row
     is in a cell if any aggregate counts it: in that of a proportion whether its test is passed or not.

@@ -157,7 +157,7 @@ def _saves(requests: Sequence[Aggregation]) -> bool:
 def _agree(requests: Sequence[Aggregation]) -> bool:
     """May one grouping, by all the axes of these requests, answer each of them as if it were alone?
 
-    Requests for the same cells always. Otherwise the cells of some are sums of finer ones: whoever asks for people,
+    Requests for the same cells always. Otherwise the cells of some are sums of finer ones: anybody who asks for people,
     for unknown keys or for occupied cells must ask for the finest grouping itself, and where nobody asks for that
     it must be small.
     """
@@ -233,7 +233,7 @@ def _placed(table: Table, query: Any, names: dict[Axis, str]) -> tuple[Any, froz
 
 
 def _shown(table: Table, axis: Listed) -> Any:
-    """The declared list as a table of the engine, made once; None where the engine wants none."""
+    """The declared list as a table of the engine, made once; None if the engine wants none."""
     if axis not in table.shown:
         given = table.dialect.listed(words_of(axis, table.lists), table.relation)
         table.shown[axis] = given and given[0]

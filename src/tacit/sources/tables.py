@@ -126,7 +126,7 @@ def _rows_replaced(unit: Unit) -> bool:
 
 
 def people_of(unit: Unit) -> People | None:
-    """The person whom a unit protects, alone or with others; None where rows are protected."""
+    """The person whom a unit protects, alone or with others; None if rows are protected."""
     base = unit.of if isinstance(unit, GroupOf) else unit
     return base if isinstance(base, People) else None
 

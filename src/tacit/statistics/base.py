@@ -218,7 +218,7 @@ def stacked(tables: int, unit: Unit) -> GlobalSensitivity:
 
 # What a question says of itself where it counts: how a unit moves its tables, and of which cells they are sums.
 #
-# Facts for whoever chooses the noise, from declarations alone. A row is counted at most once in each table, so that
+# Facts for anybody who chooses the noise, from declarations alone. A row is counted at most once in each table, so that
 # it moves all counts together by a vector of zeros and ones; a unit brings or takes `times` such vectors at most.
 
 MOST_CELLS = 1 << 16
@@ -446,7 +446,7 @@ class Statistic(ABC):
     agrees: ClassVar[bool] = False
     """Can its tables be made whole, not negative, and to agree with each other?"""
     noise_alone: ClassVar[bool] = False
-    """Is its error that of its noise, whatever the data are? Then an accuracy can be paid for."""
+    """Is its error that of its noise, for any data? Then an accuracy can be paid for."""
     yes_or_no: ClassVar[bool] = False
     """Does each row say yes or no?"""
     one_cell_a_row: ClassVar[bool] = False

@@ -37,7 +37,7 @@ def nearest_histogram(
     """The valid histogram nearest to a noisy one, of the same shape.
 
     Minimises sum w |z - t| ("l1"; the paper's eq. 2) or sum w (z - t)^2 ("l2") over integers t >= 0, with sum t =
-    total where it is given: the true minimum over the integers, not a rounded real one. Without weights both norms
+    total if it is given: the true minimum over the integers, not a rounded real one. Without weights both norms
     have a common minimiser, which is what is returned. Ties are spread over the cells. A valid histogram
     stays as it is. Post-processing: no privacy cost. Theorem `nearest-histogram`. Source: Hall, Rinaldo, Wasserman
     2011, eq. 2; greedy allocation: Gross 1956, Fox 1966.

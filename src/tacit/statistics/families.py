@@ -368,7 +368,7 @@ def junction_order(sets: Sequence[Columns]) -> list[tuple[Columns, Columns]] | N
     """The largest tables in an order in which each meets the earlier ones inside one of them; with what it shares.
 
     That is a junction tree (running intersection): the law of largest entropy is then a product of conditional
-    tables. None where there is no such order (three pairs of three columns, say).
+    tables. None if there is no such order (three pairs of three columns, say).
     """
     largest = [
         s for i, s in enumerate(sets)

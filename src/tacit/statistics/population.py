@@ -29,7 +29,7 @@ from tacit.statistics.forms import Form, Parts, reals
 
 INDEPENDENT = "the rows are independent draws from the population"
 SHOWN = 4.0
-"""So many standard deviations of its noise a divisor must be above 0, or there is no interval."""
+"""This many standard deviations of its noise a divisor must be above 0, or there is no interval."""
 STEPS = 80
 DOUBLINGS = 60
 
@@ -77,11 +77,11 @@ class PopulationForm(Form):
         return self.population(parts, {}, 0.5).value
 
     def noise_only(self) -> PopulationForm | None:
-        """The same for the noise alone; None where the two are not told apart."""
+        """The same for the noise alone; None if the two are not told apart."""
         return None
 
     def typical_of(self, rows: int) -> dict[str, Floats]:
-        """Parts of one cell with so many rows in the middle of their ranges."""
+        """Parts of one cell with this many rows in the middle of their ranges."""
         return {n: np.array([rows * each]) for n, each in zip(self.names, self.typical, strict=True)}
 
     def _stacked(self, parts: Parts) -> Floats:
@@ -225,7 +225,7 @@ def last_inside(margin: Callable[[Floats], Floats], start: Floats, end: Floats) 
 def _far(
     margin: Callable[[Floats], Floats], anchor: Floats, sign: float, live: npt.NDArray[np.bool_]
 ) -> Floats:
-    """A place on one side of the anchor that is outside, where there is one."""
+    """A place on one side of the anchor that is outside, if there is one."""
     step = np.maximum(np.abs(anchor), 1e-12) * 1e-6
     end = anchor + sign * step
     for _ in range(DOUBLINGS):
@@ -453,7 +453,7 @@ class Standardised(PopulationForm):
         return replace(self, of=self.of.noise_only())
 
     def typical_of(self, rows: int) -> dict[str, Floats]:
-        """So many rows at each key of the axis."""
+        """This many rows at each key of the axis."""
         one = self.of.typical_of(rows)
         return {n: np.broadcast_to(v[:, None], (1, len(self.weights))) for n, v in one.items()}
 
@@ -482,7 +482,7 @@ class RelativeTo(PopulationForm):
         return replace(self, of=self.of.noise_only())
 
     def typical_of(self, rows: int) -> dict[str, Floats]:
-        """Two groups with so many rows each, of which the first is the reference."""
+        """Two groups with this many rows each, of which the first is the reference."""
         return {n: np.concatenate([v, v]) for n, v in self.of.typical_of(rows).items()}
 
     def population(self, parts: Parts, noise: Noise, confidence: float) -> PopulationEstimate:

@@ -145,7 +145,7 @@ def finest_cut(levels: int, groups: int) -> int:
 
 
 def range_steps(question: Question, bins: int) -> npt.NDArray[np.int64]:
-    """The first step of each of so many equal ranges of the column, and the first step behind the last (as `Cut`)."""
+    """The first step of each of this many equal ranges of the column, and the first step behind the last (as `Cut`)."""
     statistic: Any = question.statistic
     column = question.schema.measured(statistic.column)
     levels, keys = column.width + 1, np.arange(bins + 1, dtype=np.int64)

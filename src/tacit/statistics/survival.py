@@ -296,7 +296,7 @@ class SurvivalCurves(Statistic):
     def expects(
         self, question: Question, noise: Mapping[str, PartNoise], level: float, rows: int | None
     ) -> tuple[float | None, float | None, str]:
-        """The half-width of S in the middle of the bins, for so many people of whom half have an event by the end."""
+        """The half-width of S in the middle of the bins, for this many people of whom half have an event by the end."""
         if rows is None:
             return None, None, "depends on the number of people of a group: give rows= for a guess"
         edges = np.array(question.details["edges"])

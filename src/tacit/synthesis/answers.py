@@ -287,7 +287,7 @@ class Synthetic:
         )  # fmt: skip
 
     def _bound(self, margin: Margin, level: float) -> tuple[float | None, str]:
-        """An upper bound of ||t - S||_1 for this margin and what it rests on; None where nothing is known.
+        """An upper bound of ||t - S||_1 for this margin and what it rests on; None if nothing is known.
 
         The measured errors and the choices share the miss in a way that declarations alone decide, so that the
         narrower of both may be used.

@@ -30,7 +30,7 @@ from tacit.synthesis.trees import Margin, cells_of
 PENALTY = math.sqrt(2 / math.pi) / 2
 """Half of E |noise| of a cell over its standard deviation: better than the whole on Adult and two other tables."""
 WINDOW = 10
-"""A bound uses the best of so many rounds: the last one in which its margin fitted, and those before it."""
+"""A bound uses the best of this many rounds: the last one in which its margin fitted, and those before it."""
 USUAL_MISS = 0.05
 """The rounds are compared at this miss; any rule that looks at released numbers alone is allowed."""
 UP = 1 + 1e-9
@@ -178,5 +178,5 @@ def folded_mean(x: float, noise_std: float) -> float:
 
 
 def penalty_of(cells: int, schedule: Schedule) -> float:
-    """Half of what noise alone would add to the L1 distance of so many cells; a public number."""
+    """Half of what noise alone would add to the L1 distance of this many cells; a public number."""
     return PENALTY * float(schedule.measuring.noise_std) * cells

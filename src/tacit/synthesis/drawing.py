@@ -27,12 +27,12 @@ MOST_VALUES = 200_000_000
 
 
 def most_rows(columns: int) -> int:
-    """The largest number of rows that are drawn of so many columns."""
+    """The largest number of rows that are drawn of this many columns."""
     return MOST_VALUES // columns
 
 
 def draw_rows(model: Model, rows: int, source: Source, *, exact: bool = False) -> Codes:
-    """So many rows of the model; with `exact` they hold its public margins, whose total is their number."""
+    """This many rows of the model; with `exact` they hold its public margins, whose total is their number."""
     tree = model.tree
     codes = np.zeros((rows, len(model.sizes)), dtype=np.int32, order="F")
     held = model.held if exact else ()

@@ -157,7 +157,7 @@ class Model:
         return total, gradients
 
     def fit(self, steps: int) -> float:
-        """So many steps of mirror descent; the misfit at the end. A step that misfits more is undone."""
+        """This many steps of mirror descent; the misfit at the end. A step that misfits more is undone."""
         if not self.targets:
             return 0.0
         best, gradients = self.loss()

@@ -38,7 +38,7 @@ CLOSE = 1e-5
 class Schedule:
     """The mechanisms of one synthesis: one-ways, choices, measurements, and errors where they are paid for.
 
-    `ones` is None where public margins hold every column.
+    `ones` is None if public margins hold every column.
     """
 
     rounds: int

@@ -127,14 +127,14 @@ def junction_tree(margins: Iterable[Margin], sizes: Sequence[int], *, root: Marg
 
 
 def fits(margins: Iterable[Margin], sizes: Sequence[int], limit: int) -> bool:
-    """Has the junction tree of these margins at most so many cells?"""
+    """Has the junction tree of these margins at most this many cells?"""
     return cliques_of(margins, sizes, limit=limit) is not None
 
 
 def fitting(
     candidates: Sequence[Margin], margins: Iterable[Margin], sizes: Sequence[int], limit: int
 ) -> list[bool]:
-    """For each candidate: has the junction tree of these margins with this one more at most so many cells?
+    """For each candidate: has the junction tree of these margins with this one more at most this many cells?
 
     As `fits` says of each. Columns that no margin joins are eliminated apart, so that only the connected parts that a
     candidate touches are triangulated again.

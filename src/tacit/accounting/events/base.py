@@ -69,11 +69,11 @@ class SimpleEvent(Event):
         """Raise where the event's own numbers (epsilon, rho, mu) are proved for the other relation only."""
 
     def pure(self) -> float | None:
-        """An epsilon that holds with delta = 0, where there is one."""
+        """An epsilon that holds with delta = 0, if there is one."""
         return None
 
     def concentrated(self) -> float | None:
-        """A rho that holds (zCDP), where there is one: its own, or that of its pure epsilon."""
+        """A rho that holds (zCDP), if there is one: its own, or that of its pure epsilon."""
         epsilon = self.pure()
         return None if epsilon is None else convert(Pure(epsilon=epsilon), Concentrated).rho
 
@@ -87,14 +87,14 @@ class SimpleEvent(Event):
         return None
 
     def mu_squared(self) -> Fraction | None:
-        """A mu^2 that holds, where there is one: its own, or that of its pure epsilon (`pure-to-gdp`)."""
+        """A mu^2 that holds, if there is one: its own, or that of its pure epsilon (`pure-to-gdp`)."""
         own, epsilon = self.gaussian_squared(), self.pure()
         if own is not None or epsilon is None:
             return own
         return Fraction(convert(Pure(epsilon=epsilon), GaussianDP).mu) ** 2
 
     def renyi(self, order: float, *, neighbours: Neighbours) -> float | None:
-        """The Rényi divergence at this order, the larger of both orders of neighbours; None where it is infinite."""
+        """The Rényi divergence at this order, the larger of both orders of neighbours; None if it is infinite."""
         pairs = self.pairs(neighbours)
         if pairs is None:
             return 0.0
@@ -165,7 +165,7 @@ def joined_pairs(event: Event, neighbours: Neighbours) -> tuple[Pair, Pair] | No
 
 
 def event_epsilon(event: Event) -> float | None:
-    """The pure epsilon of an event or a composition, rounded up; None where a part has none."""
+    """The pure epsilon of an event or a composition, rounded up; None if a part has none."""
     found = [(PURE.of_release(simple, neighbours=Neighbours.ADD_OR_REMOVE), n) for simple, n in event.parts()]
     known = [(amounts, n) for amounts, n in found if amounts is not None]
     return PURE.bound(summed(PURE, known)).epsilon_at(0.0) if len(known) == len(found) else None

@@ -282,7 +282,7 @@ def _design(event: Event) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MixedEvent(SimpleEvent):
-    """One of `events` is run, the i-th with probability `weights`[i], whatever the data are.
+    """One of `events` is run, the i-th with probability `weights`[i], for any data.
 
     The account is exact where the coin is published with the answer, and an upper bound where it is kept secret
     (theorem `coin-mixture`). A member may be a composition. What a coin that chose no member reveals is nothing: for

@@ -136,7 +136,7 @@ def numbers(table: Any, column: str) -> Floats:
 
 
 def finite(table: Any, column: str) -> Floats:
-    """A column as floats, NaN where it is missing; it has a number, and none is infinite."""
+    """A column as floats, with NaN for a missing value. It has at least one number, and no infinite one."""
     found = numbers(table, column)
     if np.isinf(found).any() or np.isnan(found).all():
         raise WrongType(

@@ -63,7 +63,7 @@ def _found(
 
 
 def _whole_or_real(value: float) -> float:
-    """Exact totals are whole where the values are; what is left of rounding is taken off."""
+    """Exact totals are whole if the values are; the remainder of rounding is taken off."""
     return float(round(value)) if abs(value - round(value)) < 1e-6 else value
 
 
@@ -133,7 +133,7 @@ def repeat(service: PerturbedValues, people: Sequence[int], *, times: int) -> Fi
 
 
 def outliers(service: PerturbedValues, *, relative: float = 0.01) -> Finding:
-    """Noise of one size for all hides small values and no large ones: whoever's value is known to a hundredth.
+    """Noise of one size for all hides small values and no large ones: a large value is known to a hundredth.
 
     Learned is an interval of five standard deviations to either side of the answer.
     """
@@ -190,7 +190,7 @@ def split(service: FixedNoise, people: Sequence[int], *, times: int, seed: int =
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """A system that was attacked: its idea, what the attack found, and how much of that is true."""
+    """A system that was attacked: its idea, the findings of the attack, and the true part of them."""
 
     system: str
     idea: str

@@ -1,4 +1,4 @@
-"""Coins that are weighed: bits from sums that give nobody away by linear algebra, for blocks of people at a time."""
+"""Coin weighing: recovers bits from sums whose linear algebra reveals nobody, for blocks of people at a time."""
 
 from __future__ import annotations
 
@@ -381,7 +381,7 @@ LARGEST_BLOCK = 32
 
 
 def weigh(service: AuditedSums, *, questions: int, block: int = 24, seed: int = 0) -> Finding:
-    """Bits from sums that give nobody away by linear algebra: that values are 0 or 1 was not in the audit.
+    """Bits from sums whose linear algebra reveals nobody: the audit did not use that values are 0 or 1.
 
     People are taken in blocks of at most `block`, and `questions` random sets of each block are asked. Exposed is
     whoever has the same bit in all that fits the answers (a coin-weighing argument: about 2n / log2 n sums are enough
@@ -462,7 +462,7 @@ def fitting_bits(asked: Integers, answers: Sequence[float]) -> dict[int, int]:
 
 @cache
 def _patterns(people: int) -> npt.NDArray[np.uint64]:
-    """All zeros and ones for so many people, a row each."""
+    """All zeros and ones for this many people, a row each."""
     import numpy as np
 
     codes = np.arange(2**people, dtype=np.uint64)[:, None]

@@ -30,8 +30,8 @@ class ExactAnswer:
 
     `epsilon` is against the named simulator, which sees all rows but the protected one; `epsilon_pair` is between two
     values of that row, to somebody who knows which of the assumed laws holds: to others a value may tell the law, and
-    the law the answer (it is at most twice as large in this sense, and None where it is not computed or not finite).
-    Both are upper ends. `rows` is None where their number is itself random. `threshold` is for truncated histograms.
+    the law the answer (it is at most twice as large in this sense, and None if it is not computed or not finite).
+    Both are upper ends. `rows` is None if their number is itself random. `threshold` is for truncated histograms.
     `group` is the number of rows that are hidden together. `details` holds further numbers for the machine format.
     """
 

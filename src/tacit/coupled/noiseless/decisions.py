@@ -139,7 +139,7 @@ def pushed(law: RowLaw, scores: dict[int, int]) -> tuple[tuple[Fraction, ...], i
 
 
 def score_tails(law: RowLaw, scores: dict[int, int], hidden: int, delta: float) -> LeadTails:
-    """The tails of the sum of so many scores."""
+    """The tails of the sum of this many scores."""
     weights, low = pushed(law, scores)
     if len(weights) == 1:
         point = SumLaw(0, np.ones(1), np.ones(1), 0.0)
@@ -666,7 +666,7 @@ def _two_told(tails: LeadTails, places: np.ndarray, least: int, most: int, delta
 BY_KNOWN = "the best one: an answer drawn from a distribution that depends on the known rows only"
 
 
-# Maximum a posteriori with a little noise: ordinary differential privacy, whatever the data are (6.1, last remark).
+# Maximum a posteriori with a little noise: ordinary differential privacy, for any data (6.1, last remark).
 #
 # The scores of a hypothesis are sums over rows of rounded log-likelihoods; replacing a row moves each of them by at
 # most the range of ln f_j/f_1 over the values. Permute-and-flip on the scores is epsilon-DP. No law of the rows is
@@ -723,7 +723,7 @@ def noisy_map(hypotheses: Sequence[str | RowLaw], *, epsilon: float, grid: objec
 
 MOST_COLUMNS = 64
 MOST_ROW_VALUES = 1 << 12
-"""Rows of up to so many different values are written out."""
+"""Rows of up to this many different values are written out."""
 
 
 def exact_argmax(

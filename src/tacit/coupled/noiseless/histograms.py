@@ -181,7 +181,7 @@ def at_most(law: CellLaw, a: int) -> Ball:
 
 
 def _settled(term: Ball, ratio: Ball, total: Ball) -> bool:
-    """Is what is left, a geometric series, small against what was added?"""
+    """Is the remainder, a geometric series, small against the sum so far?"""
     if term == 0:
         return True
     small = ball(Fraction(1, 1 << (working_precision() - _SPARE_BITS)))
@@ -606,7 +606,7 @@ def truncated_histogram(
 
     `known_rows` is how many sampled members of one cell somebody may know of. For `sampling="fixed"` also the number
     `n` of rows, and `size_epsilon`, the part of epsilon that hides how many rows were kept (a quarter if left out).
-    With `group`, what is hidden is a group of up to so many sampled rows, in any cells (theorem `hidden-groups`).
+    With `group`, what is hidden is a group of up to this many sampled rows, in any cells (theorem `hidden-groups`).
     """
     if (together := whole("group", group)) > 1:
         return _of_group(together, sampling, epsilon, delta, threshold, rate, known_rows)
@@ -768,7 +768,7 @@ class SampledHistogram:
 def sample_then_truncate(*, rate: object, epsilon: float, delta: float) -> SampledHistogram:
     """The smallest threshold that makes it (epsilon, delta)-DP; theorem `sample-then-truncate`.
 
-    The database is the population; the sample must be drawn by whoever releases, with exactly this rate, and stay
+    The database is the population; the sample must be drawn by anybody who releases, with exactly this rate, and stay
     secret: what is protected is not that somebody was sampled but that he is in the population.
     """
     law = sampling_of("binomial", rate)

@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 Scores = tuple[int, ...]
 
 MOST_TABLES = 1 << 20
-"""Up to so many tables of the other rows, without their order, are written out."""
+"""Up to this many tables of the other rows, without their order, are written out."""
 MOST_STEPS = 1 << 31
-"""Up to so many additions are made on the lattice of the differences of the sums."""
+"""Up to this many additions are made on the lattice of the differences of the sums."""
 MOST_SCORES = 64
 """Rows of more different scores are left to the union bounds."""
 _PIECE = 1 << 14
@@ -115,7 +115,7 @@ def _normalised(law: Sequence[float]) -> dict[int, Fraction]:
 
 
 def _by_tables(gaps: Mapping[Scores, Fraction], hidden: int) -> Iterator[tuple[np.ndarray, Floats]]:
-    """Every table of so many rows without its order, and its probability: a chain of binomials, in pieces."""
+    """Every table of this many rows without its order, and its probability: a chain of binomials, in pieces."""
     rows = np.array(list(gaps), dtype=np.int64).reshape(len(gaps), -1)
     weights = list(gaps.values())
     counts = np.zeros((1, 0), dtype=np.int64)

@@ -56,7 +56,7 @@ class SumLaw:
 
 
 def sum_law(weights: Weights, count: int, *, delta: float) -> SumLaw:
-    """The law of the sum of so many independent rows with these weights, near enough for deltas of this size."""
+    """The law of the sum of this many independent rows with these weights, near enough for deltas of this size."""
     return sum_laws([weights], [(count,)], delta=delta)[0]
 
 
@@ -317,7 +317,7 @@ def excess(above: Floats, below: Floats, factor: float) -> float:
 
 
 def factor_for(above: Floats, below: Floats, delta: float, start: float = 1.0) -> FoundShift:
-    """The smallest factor of at least `start` whose excess is at most delta; with what no factor takes away."""
+    """The smallest factor of at least `start` whose excess is at most delta, with the part that no factor removes."""
     floor = _sum_up(above[below <= 0.0])
     if excess(above, below, start) <= delta:
         return FoundShift(factor=start, floor=floor)
@@ -491,7 +491,7 @@ def least_epsilon(law: SumLaw, gap: int, delta: float) -> float:
 
 # Which value a simulator puts in place of the protected row: on the grid, and well inside.
 #
-# A simulator whose value lies off the lattice of the sums is told apart at once (delta = 1). The middle of the range
+# A simulator whose value lies off the lattice of the sums is distinguished at once (delta = 1). The middle of the range
 # is best where both ends are equally far; elsewhere the value is moved, and a coin is thrown between two neighbours.
 
 _FEW = 16

@@ -100,7 +100,7 @@ def rectangle(law: RowLaw, low: object, high: object) -> Minorant:
 
 
 def flat(law: RowLaw, first: int, length: int, height: Fraction) -> Minorant:
-    """A rectangle of so many values, each of this weight."""
+    """A rectangle of this many values, each of this weight."""
     low = law.low + first * law.step
     high = low + (length - 1) * law.step
     mass = shown(float(height * length), 4)

@@ -349,7 +349,7 @@ def recorded(law: RowDensity) -> RowLaw:
 def places(design: Design, part: int, slope: float, coarse: tuple[int, int]) -> NDArray[np.int64]:
     """[i, j] -> the recorded pair of products of the i-th value of the regressor and the j-th value of the error.
 
-    In exact arithmetic; what is published is added up from this table, so that its law is the one that is claimed.
+    In exact arithmetic. The published sum is added up from this table, so that its distribution is the claimed one.
     """
     g, e = recorded(design.regressors[0]), recorded(design.error)
     b = Fraction(repr(slope))
@@ -367,7 +367,7 @@ def places(design: Design, part: int, slope: float, coarse: tuple[int, int]) -> 
 
 
 def pair_law(design: Design, part: int, slope: float, coarse: tuple[int, int]) -> tuple[PairLaw, Fraction]:
-    """(The law of the recorded pair on so many steps a coordinate; how far it may be from the named one, a row)."""
+    """(The law of the recorded pair on this many steps a coordinate; how far it may be from the named one, a row)."""
     g, e = recorded(design.regressors[0]), recorded(design.error)
     where = places(design, part, slope, coarse)
     out: dict[tuple[int, int], Fraction] = {}
@@ -434,7 +434,7 @@ def known_part(
 
 
 def _steps(design: Design, part: int, slope: float, hidden: int, most_points: int) -> tuple[int, int]:
-    """The finest even numbers of steps with which the sums stay on so many points."""
+    """The finest even numbers of steps with which the sums stay on this many points."""
     rough, _ = pair_law(design, part, slope, (20, 20))
     spreads = [_spread(rough.weights, axis) / 20 for axis in (0, 1)]
     # Both windows are about _SPAN standard deviations of the sum; their product is kept below the limit.

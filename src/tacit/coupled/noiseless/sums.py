@@ -163,7 +163,7 @@ def exact_sum(
     `unknown_rows` of the n rows are unknown to the adversary, the protected one among them; all of them if left out.
     `assume="known"` takes the law as known; the other words assume only that it contains the best such shape, or the
     one that is named (`triangle(-2, 0, 2)`; a rectangle also by `rectangle_over`), and any other law on the same grid
-    and range that does is covered too. With `group`, what is hidden is a household or another group of up to so many
+    and range that does is covered too. With `group`, what is hidden is a household or another group of up to this many
     rows, which may be drawn together in any way (theorem `hidden-groups`).
     """
     return _answer("sum", rows, n, delta, unknown_rows, assume, rectangle_over, grid, group)
@@ -491,7 +491,7 @@ def exact_count(
 
     `probability` is one number, the known chance of a 1 in every row, or (a, b): each row has a chance of its own in
     between. `unknown_rows` of the rows are unknown to the adversary, the protected one among them. With `group`, what
-    is hidden is a household of up to so many rows (theorem `hidden-groups`).
+    is hidden is a household of up to this many rows (theorem `hidden-groups`).
     """
     size, unknown = rows_and_unknown(n, unknown_rows)
     together = group_of(group, unknown)
@@ -703,7 +703,7 @@ def exact_quantised(
 
 
 class _Bins:
-    """The two worlds in bins of so many steps, whose edges are multiples of the width counted from 0."""
+    """The two worlds in bins of this many steps, whose edges are multiples of the width counted from 0."""
 
     def __init__(self, law: RowLaw, size: int, width: int) -> None:
         self.law, self.width = law, width

@@ -1,4 +1,4 @@
-"""Linear regression by propose-test-release in the curator: what is asked, its price, its release, and how it is read.
+"""Linear regression by propose-test-release in the curator: the query, its price, its release, and its reading.
 
     [[release]]
     kind = "regression_by_test"
@@ -249,7 +249,7 @@ class ByTestAssignment(Assignment):
 
 
 def assign_test(question: Question, price: Price) -> ByTestAssignment:
-    """The share of epsilon for the test that gives the least noise, at the size and spread that are said."""
+    """The share of epsilon for the test with the least noise, at the declared size and spread."""
     if price.kind != "approximate" or price.epsilon is None or not price.delta:
         raise InvalidParameter(
             parameter="price", value=price.kind, must="be an epsilon with a delta",

@@ -104,12 +104,12 @@ class FunctionFit(ABC):
     @property
     @abstractmethod
     def widest(self) -> float:
-        """The largest of these at any point, in the unit of what is shown."""
+        """The largest of these at any point, in the unit of the answer."""
 
     @property
     @abstractmethod
     def scale(self) -> float | None:
-        """A public size that errors are judged by; None where a value is judged by itself."""
+        """A public size that errors are judged by; None if a value is judged by itself."""
 
     @property
     @abstractmethod
@@ -123,7 +123,7 @@ class FunctionFit(ABC):
 
     @abstractmethod
     def shown(self, values: Floats) -> Floats:
-        """Values in the unit and within the range of what is shown."""
+        """Values in the unit and within the range of the answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,9 +257,9 @@ def kernel_model_fit(question: Question, mu: float) -> KernelModelFit:
 
 MOST_COLUMNS = 3
 MOST_KEYS = {1: 1 << 16, 2: 1 << 10, 3: 1 << 7}
-"""So many keys a column has at most where rows are counted, for this many columns."""
+"""This many keys a column has at most where rows are counted, for this many columns."""
 KEYS_A_WAVE = 16
-"""So many keys a column has at least for each frequency, or one for each of its values."""
+"""This many keys a column has at least for each frequency, or one for each of its values."""
 MARGIN = 0.0625
 """Of the circle on each side of the box, so that bumps do not go round it."""
 GUARANTEES = ("gaussian", "pure")
@@ -329,7 +329,7 @@ class PureDensity(Density):
             share = fourier_bandwidth(size=self.size, dimension=len(sides))
             width = tuple(float(f"{share * side:.3g}") for side in sides)
         if order is None:
-            # The bandwidth is judged first, in the words of whoever gave it.
+            # The bandwidth is judged first, in the words of anybody who gave it.
             FourierKDE(domain=box, bandwidth=width, order=1, margin=MARGIN)
             each = width if isinstance(width, tuple) else (width,) * len(sides)
             order = max(
@@ -349,7 +349,7 @@ class PureDensity(Density):
             levels = column.width + 1
             count = min(levels, cells, most)
             if count < levels:
-                # So many keys are told apart exactly in doubles.
+                # This many keys are told apart exactly in doubles.
                 count = min(count, ((1 << 52) - 1) // levels)
             if count < min(levels, most, KEYS_A_WAVE * family.order):
                 raise InvalidParameter(

@@ -26,7 +26,7 @@ from tacit.sources.axes import Cut
 from tacit.statistics.base import Question, base_unit, replaced, row_limit
 
 WIDTHS = tuple(k / 20 for k in range(10, 61))
-"""Cell widths in bandwidths that are compared: below sqrt(12), where nothing of the kernel would be left."""
+"""The compared cell widths, in bandwidths: below sqrt(12), where the kernel would vanish."""
 LARGER = tuple(2 ** (k / 4) for k in range(17))
 """Bandwidths that are compared, in units of the one without noise."""
 FACTOR = 0.15
@@ -202,7 +202,7 @@ class HistogramDensityFit(FunctionFit):
         return np.asarray(np.maximum(values, 0.0))
 
     def _extremes(self) -> Floats:
-        """The centre of a middle cell and a corner of it: where the kernels are least and most alike."""
+        """The centre and a corner of a middle cell, where the kernels differ least and most."""
         return np.array([[2 * (c // 2 + move) / c - 1 for c in self.cells] for move in (0.5, 0.0)])
 
     @property

@@ -1,8 +1,8 @@
-"""Functions as statistics: what is asked, checked against the schema and the unit before anything is paid.
+"""Functions as statistics: the queries, checked against the schema and the unit before any charge.
 
 `size` is the public number that losses and kernels are divided by. Under replace-one neighbours of rows it is the
-number of rows; otherwise any public number near it. Privacy holds for every `size`, whatever the number of rows is: it
-is never read from the data.
+number of rows; otherwise any public number near it. Privacy holds for every `size` and any number of rows: it is never
+read from the data.
 """
 
 from __future__ import annotations
@@ -259,7 +259,7 @@ class FunctionStatistic(Statistic):
         raise NotImplementedError  # a function's weights are trained, not added up
 
     def _labels(self, schema: Schema, label: str) -> tuple[tuple[Any, ...], dict[str, tuple[str, ...]]]:
-        """The classes of a label that is none of the columns, and how it is read."""
+        """The classes of a label that is not one of the columns, and the way to read it."""
         column = schema[text("label", label, empty=False)]
         if label in self.columns:
             raise InvalidParameter(parameter="label", value=label, must="be none of the columns")
@@ -371,7 +371,7 @@ class RegressionFunction(KernelModelStatistic):
     loss: str = "huber"
 
     def on(self, schema: Schema, unit: Unit) -> Question:
-        """The question; the outcome is a number with bounds, and none of the columns."""
+        """The question; the outcome is a number with bounds, and not one of the columns."""
         inputs = self._inputs(schema)
         column = schema.measured(text("outcome", self.outcome, empty=False))
         if self.outcome in self.columns:

@@ -1,4 +1,4 @@
-"""Decision trees in the curator: what is asked, its price, the release of splits and leaves, and how it is read.
+"""Decision trees in the curator: the query, its price, the release of splits and leaves, and its reading.
 
     [[release]]
     kind = "decision_tree"
@@ -55,7 +55,7 @@ ROWS_A_LEAF = 500
 
 
 def depth_of(size: int) -> int:
-    """The deepest tree with 500 rows a leaf on average, from 1 to 12: where nobody says how deep."""
+    """The default depth: the deepest tree with 500 rows a leaf on average, from 1 to 12."""
     return max(1, min(DEEPEST, (size // ROWS_A_LEAF).bit_length() - 1))
 
 

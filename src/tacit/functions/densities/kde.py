@@ -18,7 +18,7 @@ from tacit.exact.data_classes import dataclass
 from tacit.functions.density_families import MOST_COEFFICIENTS, DensityFamily, per_axis
 
 GAP = 8.0
-"""The circle is longer than the box by so many bandwidths: kernels that go round it meet with less than e^-32."""
+"""The circle is longer than the box by this many bandwidths: kernels that go round it meet with less than e^-32."""
 TAIL = 2.0**-24
 FINENESS = 32
 WRAPPED = 1 + 1e-13
@@ -335,7 +335,7 @@ class SobolevKDE(DensityFamily):
         return np.linspace(0.0, float(self.box.sides[axis]), self.points)
 
     def _memory(self, axis: int) -> tuple[float, float]:
-        """exp(-step / length), the part of the noise that the next grid point keeps, and the size of what is new."""
+        """exp(-step / length), the part of the noise that the next grid point keeps, and the size of the new part."""
         rate = float(self.box.sides[axis]) / (self.axis_sizes[axis] - 1) / self.lengths[axis]
         return math.exp(-rate), math.sqrt(-math.expm1(-2 * rate))
 

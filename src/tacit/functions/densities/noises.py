@@ -17,7 +17,7 @@ from tacit.noise.source import SeededSource
 
 
 def public_uniforms(count: int, seed: int) -> Floats:
-    """Numbers in (0, 1) that anybody can draw again: for simulations of what is public, never for a release."""
+    """Numbers in (0, 1) that anybody can draw again: for simulations of public numbers, never for a release."""
     words = SeededSource(seed=seed).words(count) >> np.uint64(11)
     return np.asarray((words.astype(np.float64) + 0.5) * 2.0**-53)
 
@@ -52,7 +52,7 @@ class CoefficientNoise(ABC):
         """As plain JSON values."""
 
     def quantile(self, confidence: float) -> float | None:
-        """z with Pr[|a . noise| <= z |a| std] = confidence for every vector a; None where there is no such number."""
+        """z with Pr[|a . noise| <= z |a| std] = confidence for every vector a; None if there is no such number."""
         return None
 
     def to_record(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A density before it is paid for: public numbers, the noise that they ask for, and what that noise costs."""
+"""The plan of a density: public numbers, the noise that they need, and its cost."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ class DensityPlan:
         return float(variance.mean()) * self.family.volume
 
     def expected_error(self, confidence: Exact = 0.95) -> float:
-        """The size that the noise stays within at any one point, with this probability (Chebyshev if not normal)."""
+        """The bound on the noise at any one point, with this probability (Chebyshev if not normal)."""
         level = float(exact_parameter("confidence", confidence))
         factor = self.noise.quantile(level)
         return self.noise_std * (factor if factor is not None else 1 / math.sqrt(1 - level))
@@ -451,7 +451,7 @@ def normal_reference(
 class ExpectedErrors:
     """E of the integral over the box of (released curve - density)^2, in three parts that add up.
 
-    `smoothing` is what the family cannot follow, `sampling` that rows are a sample, `noise` what privacy costs: the
+    `smoothing` is the error of the family, `sampling` that of the sample, `noise` that of privacy: the
     first two are the approximation of Hall's (3.1) taken apart. Theorem `density-errors`.
     """
 

@@ -256,7 +256,7 @@ class GriddedDensity:
         return np.asarray(self.values[tuple(cell.T)])
 
     def cdf(self, points: npt.ArrayLike) -> Floats:
-        """Pr[X_1 <= x_1, ..., X_d <= x_d]; points outside of the box are answered as what they mean."""
+        """Pr[X_1 <= x_1, ..., X_d <= x_d]; points outside of the box get the value that follows from the box."""
         at = as_points(points, self.domain.dimension)
         below = self.probabilities
         for axis in range(below.ndim):
@@ -345,8 +345,8 @@ FIELDS = (
 class ReleasedDensity:
     """x -> s(x) . values * spacing / size: one sample path, the same value whenever it is asked.
 
-    All that is done with it is post-processing, and none of it asks for the noise's distribution but bands. `values`
-    are integers on a grid. `publishable` is False where the noise came from a seeded source.
+    Every use of it is post-processing, and only bands need the noise's distribution. `values`
+    are integers on a grid. `publishable` is False if the noise came from a seeded source.
     """
 
     family: DensityFamily
@@ -417,7 +417,7 @@ class ReleasedDensity:
         seed: int = 0,
         cells: int | None = None,
     ) -> Band:
-        """A band at the points, for what the noise did ("noise"), the sample ("sampling"), or "both".
+        """A band at the points, for the error by the noise ("noise"), the sample ("sampling"), or "both".
 
         "sampling" and "both" take the released curve, made a density on `cells` cells a side, for the truth. No band
         covers the smoothing: it is about the curve's own mean, not about the density that rows come from.

@@ -231,7 +231,7 @@ def squared_norm_noise(*, dimension: int, epsilon: Exact, delta: Exact) -> tuple
 
     The loss is at most (gauge + 1/2) / s^2 and gauge / s has the chi distribution, so that it is (epsilon, delta)-
     private if Pr[chi_d > epsilon s - 1/(2s)] <= delta. The energies' ratio is s^2 epsilon^2 / (d + 1), above
-    d / (d + 1) for every small delta: by this argument squaring gains nothing where the body is no ellipsoid.
+    d / (d + 1) for every small delta: by this argument squaring gains nothing if the body is no ellipsoid.
     In floats: for choosing, not for a release. Theorem `fourier-rates`. Source: Hall 2012, 1.5, who proposes it.
     """
     from scipy.special import gammaincc

@@ -1,4 +1,4 @@
-"""A Fourier series density before it is paid for: the least noisy mechanism for its sums, and what it costs."""
+"""The plan of a Fourier series density: the least noisy mechanism for its sums, and its cost."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ class FourierPlan:
         return float((self.noise_std_at(self._some_points()) ** 2).mean()) * self.family.volume
 
     def expected_error(self, confidence: Exact = 0.95) -> float:
-        """The size that the noise stays within at any one point (Chebyshev where it is not normal)."""
+        """The bound on the noise at any one point (Chebyshev if it is not normal)."""
         level = float(exact_parameter("confidence", confidence))
         factor = self.noise.quantile(level)
         return self.noise_std * (factor if factor is not None else 1 / math.sqrt(1 - level))
@@ -236,7 +236,7 @@ def fourier_bandwidth(*, size: int, dimension: int = 1, factor: float = 0.15) ->
 def fourier_order(*, bandwidth: float, tail: float | None = None, size: int | None = None) -> int:
     """The least order m whose cut is small, for a bandwidth on the circle of length one.
 
-    By default m = ceil(1.2 / (pi h)): lambda_m = e^(-2.88), 0.056; what is cut off is below the sampling error.
+    By default m = ceil(1.2 / (pi h)): lambda_m = e^(-2.88), 0.056; the cut-off part is below the sampling error.
     With a `tail`, the least m with lambda_{m+1} <= tail; with a `size`, tail = size^(-1/2): this is m of order
     sqrt(log n) / h, within Hall's (4.12), which asks for (log n) / h.
     """

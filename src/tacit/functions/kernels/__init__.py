@@ -1,4 +1,4 @@
-"""Kernels: positive definite functions, and what a release needs to know of them. One file a family."""
+"""Kernels: positive definite functions, with the facts that a release needs. One file a family."""
 
 from tacit.functions.kernels.base import (
     Kernel,

@@ -46,7 +46,7 @@ class Kernel(ABC):
     """A positive definite function K(x, y) on R^d, or on its own domain.
 
     Subclasses are frozen, keyword-only data classes, valid from birth. `gram` is in floats, for means and for people;
-    `ball` encloses one value, for what must be proved.
+    `ball` encloses one value, for proofs.
     """
 
     __slots__ = ()
@@ -132,7 +132,7 @@ class Kernel(ABC):
         return max(0.0, float(np.sum(parts)))
 
     def spectrum(self, box: Box, terms: int, *, closed: bool = True) -> Spectrum:
-        """The largest `terms` eigenvalues on the box, by formula where there is one, else by Nystrom's method."""
+        """The largest `terms` eigenvalues on the box, by formula if there is one, else by Nystrom's method."""
         terms = whole("terms", terms)
         if box.dimension != self.dimension:
             raise InvalidParameter(

@@ -1,4 +1,4 @@
-"""Declared columns of a model: bounds, categories and bins, which are public; nothing of them is read from rows.
+"""Declared columns of a model: bounds, categories and bins, which are public and never read from rows.
 
 A row becomes one bin of each column (additive models), or numbers in [-1, 1] and one place of each category (linear
 ones); a constant is added, and everything is scaled so that no row is longer than 1. A value that is missing, no
@@ -85,7 +85,7 @@ class NumberColumn:
         return np.where(known, found, self.bins).astype(np.int64)
 
     def numbers(self, values: npt.NDArray[Any]) -> Floats:
-        """Each value in [-1, 1], 0 where there is none."""
+        """Each value in [-1, 1], 0 for a missing one."""
         numbers = _numbers(values)
         known = np.isfinite(numbers)
         inside = np.clip(np.where(known, numbers, self.low), self.low, self.high)
@@ -332,7 +332,7 @@ class DeclaredColumns:
         return tuple(out)
 
     def table(self, X: Any) -> list[npt.NDArray[Any]]:
-        """One array for each column, of a frame with these names or an array with so many columns."""
+        """One array for each column, of a frame with these names or an array with this many columns."""
         if (
             hasattr(X, "columns")
             and hasattr(X, "__getitem__")
@@ -380,9 +380,9 @@ class DeclaredColumns:
         return total
 
     def monotone(self, weights: Floats, counts: Floats | None) -> Floats:
-        """The nearest weights whose declared shapes rise or fall: post-processing of what was released.
+        """The nearest weights whose declared shapes rise or fall: post-processing of the release.
 
-        Bins count alike, or by their noisy counts where those were bought.
+        Bins have equal weights, or their noisy counts if those were bought.
         """
         from scipy.optimize import isotonic_regression
 
@@ -428,7 +428,7 @@ def _plain(values: Any) -> npt.NDArray[Any]:
 
 
 def _numbers(values: npt.NDArray[Any]) -> Floats:
-    """Floats, NaN for what is no number: value by value, so that no odd row decides about the others."""
+    """Floats, with NaN for values that are no number: value by value, so that no odd row affects the others."""
     if values.dtype.kind in "fiub":
         return values.astype(np.float64)
     out = np.full(len(values), np.nan)

@@ -42,13 +42,13 @@ def price_of(estimator: Any) -> None:
 
 
 def unit_of(neighbours: Neighbours, most: int) -> Unit:
-    """One row, or a person with at most so many of them."""
+    """One row, or a person with at most this many of them."""
     unit: Unit = rows(neighbours=neighbours)
     return unit if most == 1 else group_of(unit, size=most)
 
 
 def number_or_nan(value: Any) -> float:
-    """The number, or NaN for anything that is none."""
+    """The number, or NaN for any other value."""
     try:
         return float(value)
     except Exception:  # whatever one value raises, it is no number
@@ -72,7 +72,7 @@ def _array(values: Any) -> npt.NDArray[Any]:
 
 
 def float_table(values: Any) -> Any:
-    """A two-dimensional array of floats; what is not a table of numbers is left for scikit-learn to name.
+    """A two-dimensional array of floats; scikit-learn names the fault of anything else.
 
     Refused by its kind, which no row decides: sparse matrices and arrays of complex numbers.
     """
@@ -85,7 +85,7 @@ def float_table(values: Any) -> Any:
 
 
 def float_column(values: Any, *, low: float, high: float) -> Floats:
-    """Targets, moved into [low, high] and scaled to [-1, 1]; NaN where there is none."""
+    """Targets, moved into [low, high] and scaled to [-1, 1]; NaN for a missing one."""
     column = _floats(_array(values))
     middle, half = low / 2 + high / 2, high / 2 - low / 2
     return np.asarray((np.clip(column, low, high) - middle) / half)
@@ -184,7 +184,7 @@ class HeadsClassifier(ClassifierMixin):  # type: ignore[misc]
         return tags
 
     def fit(self, X: Any, y: Any) -> Any:
-        """Draws the noise, trains, and keeps what was released; rows and labels are not kept."""
+        """Draws the noise, trains, and keeps the release; rows and labels are not kept."""
         if self.classes is None:
             raise InvalidParameter(
                 parameter="classes", value=None, must='be declared, such as classes=[0, 1], or be "public"',
@@ -267,7 +267,7 @@ class BoundedRegressor(PlainRegressor):
         return low / 2 + high / 2, high / 2 - low / 2
 
     def fit(self, X: Any, y: Any) -> Any:
-        """Draws the noise, trains, and keeps what was released; rows and targets are not kept."""
+        """Draws the noise, trains, and keeps the release; rows and targets are not kept."""
         low, high = self._bounds()
         table = self._table(X, reset=True)
         self._release(table, [float_column(target_column(table, y), low=low, high=high)], 2)

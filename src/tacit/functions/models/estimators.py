@@ -88,7 +88,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         return next(iter(members("penalty", self.penalty)), None)
 
     def _table(self, X: Any, *, reset: bool) -> Floats:
-        """The table as floats; missing values stay where fit must not tell of them."""
+        """The table as floats; missing values stay, since fit must not reveal them."""
         table = float_table(X)
         name = type(self).__name__
         checked = check_array(
@@ -226,7 +226,7 @@ class PrivateSVC(PrivateClassifier):
 class PrivateLogisticRegression(ChancesMixin, PrivateClassifier):
     """Logistic regression by objective perturbation: logistic loss + ridge + a random linear term, certified minima.
 
-    Guarantee: (epsilon, delta) for `neighbours`, by the composed curve of what is drawn (`guarantee_`). Linear by
+    Guarantee: (epsilon, delta) for `neighbours`, by the composed curve of the events (`guarantee_`). Linear by
     default; a constant feature of size `intercept` is penalised like the others. mechanism="output" is Gaussian noise
     on the weights instead, for one row replaced; a list of penalties needs it. Theorems `objective-perturbation`,
     `objective-groups`, `objective-exactness`; `machine-sensitivity`, `machine-gap`.

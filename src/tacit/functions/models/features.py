@@ -54,7 +54,7 @@ BLOCK = 512
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Domain(ABC):
-    """A bounded set that everybody knows; rows outside of it are moved to its edge, whoever they belong to."""
+    """A bounded set that everybody knows; rows outside of it are moved to its edge, anybody who they belong to."""
 
     @abstractmethod
     def inside(self, rows: Floats) -> Floats:
@@ -249,7 +249,7 @@ class LinearFeatures(FeatureMap):
     def linear(self, weights: Floats) -> tuple[Floats, Floats]:
         """A and b with weights . phi(x) = A x + b for every x in the domain; one row a head.
 
-        phi(x) = (x - centre) * scale, and the constant feature, where there is one.
+        phi(x) = (x - centre) * scale, and the constant feature, if there is one.
         """
         centre, scale = self.domain.scaling(self.features)
         slopes = weights[:, : self.features] * scale

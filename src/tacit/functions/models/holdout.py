@@ -1,8 +1,8 @@
 """A private score on rows that a model was not trained on: confusion table, accuracy, calibration, with intervals.
 
-One table is released: label by bin of the predicted chance. A row is in one cell, so Laplace noise of scale
-(1 or 2) rows / epsilon makes it pure; everything else is read from it. No score is free: a score of true rows tells of
-them.
+One table is released: label by bin of the predicted chance. A row is in one cell, so Laplace noise of scale (1 or 2)
+rows / epsilon makes it pure; everything else is read from it. No score is free: a score of true rows reveals something
+about them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CHANCES = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class HoldoutReport:
-    """A noisy table of labels (two rows) by bins of the predicted chance, and what is read from it."""
+    """A noisy table of labels (two rows) by bins of the predicted chance, and the statistics computed from it."""
 
     table: Floats
     half: float
@@ -61,7 +61,7 @@ class HoldoutReport:
 
     @property
     def accuracy_interval(self) -> tuple[float, float]:
-        """Holds the share on these rows with 95%: right ones and all ones are each off by at most so many cells."""
+        """Holds the share on these rows with 95%: right ones and all ones are each off by at most this many cells."""
         right, total = float(np.trace(self.confusion)), float(self.table.sum())
         off = self.half * self.chances
         low = max(right - off, 0.0) / max(total + 2 * off, 1.0)

@@ -104,7 +104,7 @@ class DenseDesign(ModelRows):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BinnedDesign(ModelRows):
-    """One bin of each column, `height` where a row lies in it and 0 elsewhere, and a constant where there is one.
+    """One bin of each column, `height` where a row lies in it and 0 elsewhere, and a constant if there is one.
 
     `codes` has a row for each row and a column for each column, places counted over all bins. A row has `columns`
     entries of this height: its length is at most radius.

@@ -3,8 +3,7 @@
 One noisy histogram of all columns may come first (a tenth of mu^2): it chooses bins of numbers by their rows, and says
 how sure each bin of an additive model is. Then each head is one perturbed objective. A classifier's scores may be
 calibrated last (a fortieth of mu^2): slope and constant of the released score, by a perturbed objective of their own.
-The price is that of all of them together, by the composed curve of what is drawn; at a pure price shares are of
-epsilon.
+The price is that of all of them together, by the composed curve of the events; at a pure price shares are of epsilon.
 """
 
 from __future__ import annotations
@@ -88,7 +87,7 @@ class PerturbedParts:
 
     @property
     def bound(self) -> Bound:
-        """The composed curve of all that is run; one epsilon where all of it is pure."""
+        """The composed curve of all events; one epsilon if all of them are pure."""
         pure = self.pure
         if pure is not None:
             return Pure(epsilon=up(pure))
@@ -156,7 +155,7 @@ class PerturbedPlan:
         return CALIBRATION if self.calibrated and self.heads == 1 and self.kind == "logistic" else Fraction(0)
 
     def dimension(self) -> int:
-        """How many numbers are released for each head: at most so many where bins are bought."""
+        """How many numbers are released for each head: at most this many where bins are bought."""
         return self._coded().dimension if self.coding == "binned" else len(self.columns.linear_names) + 1
 
     def _coded(self) -> DeclaredColumns:
@@ -257,7 +256,7 @@ class PerturbedPlan:
 
     # --- running: the only part that sees rows ---------------------------------------------------------
     def release(self, X: Any, targets: Sequence[Floats], *, source: Source | None = None) -> PerturbedRelease:
-        """Buys bins where that is asked for, then releases one minimiser a head; NaN targets count as absent rows."""
+        """Buys bins if that is asked for, then releases one minimiser a head; NaN targets count as absent rows."""
         source = source if source is not None else default_source()
         columns, counts = self.columns, None
         if self.share:
@@ -337,7 +336,7 @@ def perturbed_head(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PerturbedRelease:
-    """Released weights, one row a head, with the public numbers that they came by; nothing of any row."""
+    """Released weights, one row a head, with their public numbers; nothing of any row."""
 
     plan: PerturbedPlan
     columns: DeclaredColumns

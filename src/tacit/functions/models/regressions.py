@@ -171,7 +171,7 @@ class PerturbedRegressor(BoundedRegressor, PerturbedModel):
 class PrivateLinearRegression(PerturbedRegressor):
     """Linear regression of a bounded target on declared columns, by a perturbed Huber loss and a ridge.
 
-    Guarantee: (epsilon, delta), the composed curve of what is drawn (`guarantee_`). A `threshold` of 1 is least
+    Guarantee: (epsilon, delta), the composed curve of the events (`guarantee_`). A `threshold` of 1 is least
     squares for targets within half of their range of the fit. Theorems `objective-bounded`, `objective-exactness`.
     """
 
@@ -220,7 +220,7 @@ class PrivatePoissonRegression(PlainRegressor, PerturbedModel):
         return ClippedPoisson(most=self._most())
 
     def fit(self, X: Any, y: Any) -> Any:
-        """Draws the noise, minimises, and keeps what was released; rows and counts are not kept."""
+        """Draws the noise, minimises, and keeps the release; rows and counts are not kept."""
         most = self._most()
         table = self._table(X, reset=True)
         scaled = float_column(target_column(table, y), low=0.0, high=most)

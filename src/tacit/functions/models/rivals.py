@@ -29,7 +29,7 @@ from tacit.mechanisms.objective import ObjectivePerturbation, PerturbedMinimiser
 from tacit.mechanisms.pure_objective import PureObjectivePerturbation
 
 REFERENCE_ROWS = 10_000
-"""Rows of the reference table where nobody says how many there are."""
+"""The default number of rows of the reference table."""
 STEPS = tuple(2**k for k in range(11))
 RIDGES = np.geomspace(1e-3, 1e6, 91)
 GAUSSIAN, PURE = "a perturbed objective", "a perturbed objective with pure noise"

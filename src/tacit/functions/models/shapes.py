@@ -53,7 +53,7 @@ class Shapes:
         unit: float = 1.0,
         middle: float = 0.0,
     ) -> Shapes:
-        """From what was released; models of more than two classes have one function each, and no single scorecard."""
+        """From the release; models of more than two classes have one function each, and no single scorecard."""
         if len(released.weights) != 1 or released.plan.coding != "binned":
             raise InvalidParameter(
                 parameter="model", value=f"{len(released.weights)} functions", must="be one additive function",
@@ -139,7 +139,7 @@ class Shapes:
         return "\n".join(lines)
 
     def svg(self, name: str, *, width: int = 480, height: int = 260) -> str:
-        """A picture of one shape: steps over a number's range, bars for categories, the band where there is one."""
+        """A picture of one shape: steps over a number's range, bars for categories, the band if there is one."""
         shape = self[name]
         if shape.pair is not None:
             return _pair_svg(shape, "log odds" if self.outcomes else "in the target's unit", width, height)
@@ -219,7 +219,7 @@ def _pair_svg(shape: ColumnShape, unit: str, width: int, height: int) -> str:
 def _stds(released: PerturbedRelease) -> Floats | None:
     """About sigma / curvature of each bin, the curvature from noisy counts: ridge + smoothness + count height^2 / 4.
 
-    None where no histogram was bought. A quarter is the largest second derivative of the logistic loss; smaller ones
+    None if no histogram was bought. A quarter is the largest second derivative of the logistic loss; smaller ones
     make the band wider, so the mean chance of the model's own constant is used.
     """
     if released.counts is None:

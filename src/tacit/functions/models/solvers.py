@@ -1,6 +1,6 @@
 """Solvers for models: Newton's method for smooth losses, an interior-point method for hinges.
 
-Neither is trusted: what they return is certified (`certify`), and only the certificate counts.
+Neither is trusted: their results are certified (`certify`), and only the certificate counts.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Loss(ABC):
 
     @abstractmethod
     def excess(self, noise_std: float) -> float:
-        """A bound on E loss(t + g) - loss(t) for g ~ N(0, noise_std^2) and every t: what the noise costs."""
+        """A bound on E loss(t + g) - loss(t) for g ~ N(0, noise_std^2) and every t: the cost of the noise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -331,7 +331,7 @@ def certified_rows(
     *, loss: Loss, penalty: float, dimension: int, radius: float, rounding: float, size: int, tolerance: float,
     spacing: float,
 ) -> int:  # fmt: skip
-    """So many rows leave a weight vector on the grid whose certificate is within the tolerance, whatever they hold.
+    """This many rows leave a weight vector on the grid whose certificate is within the tolerance, whatever they hold.
 
     From public numbers alone: what is counted against us at the minimiser's nearest grid point, with its computed dual
     vector, grows with the number of rows. Theorem `machine-gap` (e).

@@ -1,4 +1,4 @@
-"""A model before it is paid for: public numbers, the noise they ask for, and what that noise is expected to cost."""
+"""The plan of a model: public numbers, the noise that they need, and the expected cost of that noise."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class ReleasedModel:
     """x -> weights . phi(x): one sample path, the same value whenever it is asked.
 
     It holds the public feature map and the noisy weights, nothing else; evaluating it is post-processing.
-    `publishable` is False where the noise came from a seeded source.
+    `publishable` is False if the noise came from a seeded source.
     """
 
     features: FeatureMap
@@ -130,7 +130,7 @@ class ReleasedModel:
 SHARE_OF_THE_SOLVER = 0.01
 EXPECTED_NORM = 4.0
 CROWD = 2.0**20
-"""The grid is fine enough for so many times `size` rows: rounding must not fail where `size` is too small."""
+"""The grid is fine enough for this many times `size` rows: rounding must not fail where `size` is too small."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +139,7 @@ class KernelModelPlan:
 
     Guarantee: GaussianDP(mu = sensitivity / noise_std), exactly: the weights are released on a grid, with noise that
     is drawn exactly. The sensitivity counts the solver's `tolerance`, a public number: training runs until a certified
-    gap is below it, and neither price nor noise depend on what was reached.
+    gap is below it, and neither price nor noise depend on the reached gap.
     Assumption: `size` is public (the number of rows, under replace-one neighbours). Theorems `machine-sensitivity`,
     `machine-gap`, `rounded-gaussian`. Source: Hall 2012, 3.3.3; Bousquet, Elisseeff 2002.
     """
@@ -218,7 +218,7 @@ class KernelModelPlan:
 
     @property
     def certified_rows(self) -> int:
-        """Up to so many rows rounding cannot keep a solver from its certificate, whatever the rows hold."""
+        """Up to this many rows rounding cannot keep a solver from its certificate, whatever the rows hold."""
         assert self.tolerance is not None
         return certified_rows(
             loss=self.loss, penalty=self.penalty, dimension=self.features.dimension, radius=self.features.radius,
@@ -377,7 +377,7 @@ def _solved(problem: FitProblem, tolerance: float, spacing: float) -> Floats | N
 
 
 def _below(value: object, name: str) -> float:
-    """The largest float that is not above what was asked for."""
+    """The largest float that is not above the requested number."""
     return down(exact_parameter(name, value))
 
 
@@ -385,7 +385,7 @@ def balanced_penalty(
     *, loss: Loss, radius: float, size: int, mu: float, heads: int = 1, rows: int = 1,
     norm: float = EXPECTED_NORM,
 ) -> float:  # fmt: skip
-    """The penalty that minimises penalty norm^2 + what the noise costs: from public numbers alone."""
+    """The penalty that minimises penalty norm^2 + the cost of the noise: from public numbers alone."""
     n, loss_slope = whole("size", size), loss.lipschitz
     reach = loss_slope * radius**2 * math.sqrt(whole("heads", heads)) * whole("rows", rows)
     square = positive("norm", norm) ** 2 / radius**2

@@ -1,4 +1,4 @@
-"""A private decision tree as a scikit-learn estimator: nothing is read from the data that is not paid for."""
+"""A private decision tree as a scikit-learn estimator: it reads nothing from the data without a charge."""
 
 from __future__ import annotations
 

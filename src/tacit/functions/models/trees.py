@@ -5,9 +5,9 @@ A tree has a public depth. At every node of a level one of a public list of spli
     sum over the two children of floor(sum over classes of n_class^2 / n),
 
 which is Gini's gain up to a constant of the node and up to rounding. One row more or less moves the score of a split by
-at most 1 (theorem `tree-scores`). A row is in one node of a level, so that all choices of a level together cost what
-one of them costs (theorem `tree-levels`). The leaves' counts of each class get Laplace noise. Every level and the
-leaves get the same share of the price. Sources: Friedman, Schuster 2010; McKenna, Sheldon 2020; Groce 2014, 3.3.3.
+at most 1 (theorem `tree-scores`). A row is in one node of a level, so that all choices of a level together cost as much
+as one of them (theorem `tree-levels`). The leaves' counts of each class get Laplace noise. Every level and the leaves
+get the same share of the price. Sources: Friedman, Schuster 2010; McKenna, Sheldon 2020; Groce 2014, 3.3.3.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ DEEPEST = 12
 EVEN, DOUBLING = 16, 8
 CONFIDENCE = 0.95
 ROOM = 4
-"""A tree is made so deep that a leaf holds so many times the rows that noise may hide, where nobody says how deep."""
+"""The default depth of a tree leaves each leaf this many times the rows that noise may hide."""
 
 
 def default_cuts(low: float, high: float) -> tuple[float, ...]:
@@ -124,7 +124,7 @@ def _purity(counts: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeShape:
-    """All that is public about a tree before it is paid for: columns, classes, depth, and how much a unit can move.
+    """The public facts about a tree before its charge: columns, classes, depth, and the largest effect of a unit.
 
     `rows` is how many rows one unit has at most. `moves` counts rows that come or go between neighbours: `rows` under
     add-or-remove, twice as many under replace-one.
@@ -190,13 +190,13 @@ class TreeShape:
 
 
 def bounded_range_rho(epsilon: Exact) -> Fraction:
-    """epsilon^2 / 8: the rho of the exponential mechanism, a quarter of what a pure epsilon alone would have."""
+    """epsilon^2 / 8: the rho of the exponential mechanism, a quarter of the rho of a pure epsilon alone."""
     return epsilon_parameter(epsilon) ** 2 / 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreePlan:
-    """A tree before it is paid for: its shape, the choice of its splits and the noise of its leaves.
+    """The plan of a tree: its shape, the choice of its splits and the noise of its leaves.
 
     Guarantee: pure, `depth` choices and one table of counts, each of the same epsilon, one after the other
     (`tree-levels`, `compose-pure`). With a rho (`for_rho`) the choices are the exponential mechanism's and the leaves

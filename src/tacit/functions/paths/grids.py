@@ -1,4 +1,4 @@
-"""A path on a regular grid by circulant embedding: a fast Fourier transform, and balls for what it leaves open.
+"""A path on a regular grid by circulant embedding: a fast Fourier transform, and balls for the undecided values.
 
 Put the covariance of a stationary kernel on a torus of N = 2^k points, twice as long as the grid: c_j = K at the lag
 that is nearest around the torus, with eigenvalues l_k = sum_j c_j cos(2 pi jk / N). For floats s_k = s_{-k} with
@@ -65,7 +65,7 @@ def float_constant(value: Fraction) -> Enclosure:
 
 
 class SharedNormals:
-    """Standard normals of which several values are made: what one value draws of their bits, the others see."""
+    """Standard normals shared by several values: bits drawn for one value are seen by the others."""
 
     __slots__ = ("_drawn", "_lazy", "_source", "count")
 
@@ -332,7 +332,7 @@ class CirculantEmbedding:
 def grid_values(
     *, kernel: Kernel, mean: Mean, grid: RegularGrid, noise_std: Fraction, step: Fraction, source: Source
 ) -> tuple[AnyArray, float]:
-    """f_D + noise on the grid, rounded exactly; and the standard deviation of what was added, at any point."""
+    """f_D + noise on the grid, rounded exactly; and the standard deviation of the noise, at any point."""
     embedding = CirculantEmbedding.of(kernel, grid)
     path = _GridPath(embedding.amplitudes, grid.counts, source)
     points, sigma = grid.points(), float_constant(noise_std)
@@ -441,7 +441,7 @@ class DominatingFactor:
 
 
 def dominating_factor(kernel: Kernel, points: Floats) -> DominatingFactor:
-    """A pivoted Cholesky factor of the Gram matrix of distinct points, and what must be added to dominate it."""
+    """A pivoted Cholesky factor of the Gram matrix of distinct points, and the addition that makes it dominate."""
     from scipy.linalg.lapack import dpstrf
 
     m = points.shape[0]
@@ -474,7 +474,7 @@ def dominating_factor(kernel: Kernel, points: Floats) -> DominatingFactor:
 def batch_values(
     *, kernel: Kernel, mean: Mean, points: Floats, noise_std: Fraction, step: Fraction, source: Source
 ) -> tuple[AnyArray, float]:
-    """f_D + noise at distinct points, rounded exactly; and the standard deviation of what was added, at any point."""
+    """f_D + noise at distinct points, rounded exactly; and the standard deviation of the noise, at any point."""
     made = dominating_factor(kernel, points)
     m, rank = made.factor.shape
     normals = SharedNormals(rank + m, source)

@@ -150,7 +150,7 @@ def _unknown(what: str, known: list[str]) -> InvalidParameter:
 
 Piece = tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]
 FINEST = 1 << 48
-"""A kept path's grid has at least noise_std / FINEST between its points: what is kept of the noise settles that."""
+"""A kept path's grid has at least noise_std / FINEST between its points: the kept part of the noise decides no less."""
 
 
 class PathStore:
@@ -209,7 +209,7 @@ class PathStore:
     def charged(
         self, name: str, *, release: GaussianProcessRelease, mean: Callable[[], Mean], request: Request
     ) -> OnlinePath:
-        """The path of this name; where there is none, it is charged, and only then is `mean` called and frozen.
+        """The path of this name; if there is none, it is charged, and only then is `mean` called and frozen.
 
         All later questions are free: they are about the same path. A crash after the charge leaves it spent. A request
         whose charge does not follow from the release's guarantee is refused.
@@ -270,7 +270,7 @@ class OnlinePath:
         )  # fmt: skip
 
     def _extended(self, transaction: StoreTransaction, at: Floats) -> Piece | None:
-        """Inside the transaction: read what others asked, draw and keep what is new; drawn anew if it is done again."""
+        """Inside the transaction: read the others' points, draw and keep the new ones; drawn anew if it is repeated."""
         self._sampler.forget()
         for part in transaction.parts(_PREFIX + self.name, after=self._parts - 1):
             self._take(parted(part))
@@ -292,7 +292,7 @@ class OnlinePath:
         return piece
 
     def _take(self, piece: Piece, *, own: bool = False) -> None:
-        """Make a piece that is durable part of what is known; `own` where it was drawn here just now."""
+        """Adds a durable piece to the known values; `own` if it was drawn here just now."""
         words, arrays = piece
         self._sampler.take(words, arrays, own=own)
         keys = (x.tobytes() for x in arrays["points"])
@@ -309,7 +309,7 @@ class OnlinePath:
 
 
 Drawn = tuple[list[int], dict[str, Any], dict[str, npt.NDArray[Any]]]
-"""Values, and what must be kept of their noise: words and arrays."""
+"""Values, and the part of their noise that must be kept: words and arrays."""
 
 
 class _Markov:

@@ -137,7 +137,7 @@ class Bound(ABC):
         """The bound as a short phrase: three significant digits, rounded up."""
 
     def _short(self, value: float) -> str:
-        """A number in three significant digits, rounded up; rounded down in what is left of a budget."""
+        """A number in three significant digits, rounded up; rounded down in the rest of a budget."""
         return (digits_down if getattr(self, "_remains", False) else digits_up)(float(value))
 
     def __str__(self) -> str:
@@ -153,7 +153,7 @@ def rebuild(cls: type[Bound], parameters: dict[str, Any]) -> Bound:
 
 
 def remainder(bound: BoundT) -> BoundT:
-    """The same bound as the rest of a budget: its text rounds down, so that nobody asks for more than is left."""
+    """The same bound as the rest of a budget: its text rounds down, so that nobody asks for more than the rest."""
     own: BoundT = rebuild(type(bound), bound.parameters)  # type: ignore[assignment]
     object.__setattr__(own, "_remains", True)
     return own

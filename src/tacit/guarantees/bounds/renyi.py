@@ -27,7 +27,7 @@ COMMON_ORDERS: tuple[float, ...] = (
     *(float(k) for k in range(10, 64, 2)),
     *(float(2**k) for k in range(6, 21)),
 )
-"""Orders at which a curve is tabulated when nobody asks for others."""
+"""The default orders at which a curve is tabulated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +134,7 @@ class Renyi(Bound):
         return min(best, up(_chord(left, low, right, high, Fraction(order))))
 
     def _kullback_leibler(self) -> float:
-        """Divergences do not fall with the order: the least of those that are known."""
+        """Divergences do not fall with the order: the least of the known ones."""
         return min(self.epsilons)
 
     def describe(self) -> str:

@@ -333,7 +333,7 @@ _EDGES: dict[tuple[type[Bound], type[Bound]], str] = {
 
 
 def path(source: type[Bound], target: type[Bound]) -> Law | None:
-    """The default law from one kind to another; None for the identity; NoLaw where there is none."""
+    """The default law from one kind to another; None for the identity; NoLaw if there is none."""
     if source is target:
         return None
     if target is Profile:
@@ -462,13 +462,13 @@ def open_probability(delta: float) -> float:
 
 @law("gaussian-budget", operation="budget", rests_on="gaussian-profile")
 def gaussian_budget(*, epsilon: float, delta: float) -> GaussianDP:
-    """The largest mu that is certified to give (epsilon, delta): what one release, or many, may spend."""
+    """The largest mu that is certified to give (epsilon, delta): the total for one release, or many."""
     return GaussianDP(mu=_largest_mu(*_target(epsilon, delta)))
 
 
 @lru_cache(maxsize=1024)
 def _largest_mu(epsilon: float, delta: float) -> float:
-    """Solved once: one release after the other is paid for with the same price."""
+    """Solved once: one release after the other has the same price."""
     return largest(lambda mu: GaussianDP(mu=mu).delta_at(epsilon) <= delta, 0.0, max(1.0, epsilon))
 
 

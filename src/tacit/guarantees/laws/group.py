@@ -1,4 +1,4 @@
-"""Group privacy: what is promised to k units at once, by walking k steps between neighbours."""
+"""Group privacy: the promise to k units at once, by walking k steps between neighbours."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Law:
-    """One edge of the algebra: what it does, why it is true, and the function that does it."""
+    """One edge of the algebra: its effect, its reason, and its function."""
 
     id: str
     operation: str

@@ -64,10 +64,10 @@ class Pair:
     __slots__ = ()
 
     exact: ClassVar[bool] = True
-    """False where the curve only bounds the true one from above: lower ends are then 0."""
+    """False if the curve only bounds the true one from above: lower ends are then 0."""
 
     exact_in_products: ClassVar[bool] = True
-    """False where products of the pair bound the composed mechanism from above only."""
+    """False if products of the pair bound the composed mechanism from above only."""
 
     measured: ClassVar[bool] = False
     """Whether each value of an upper bound needs an expensive account of its own."""
@@ -129,7 +129,7 @@ class Pair:
         return self if self.symmetric else SwappedPair(pair=self)
 
     def starts_near(self, delta: float) -> float | None:
-        """About where the curve crosses delta, for pairs that are measured; None where nothing is known of it."""
+        """About where the curve crosses delta, for pairs that are measured; None if nothing is known of it."""
         return None
 
     def hockey_stick(self, epsilon: float) -> Interval:
@@ -154,7 +154,7 @@ class Pair:
         return math.inf
 
     def sampled_fractional_renyi(self, rate: float, order: float) -> float | None:
-        """An upper bound on D_order of the Poisson-sampled pair at a fractional order, where it is known better
+        """An upper bound on D_order of the Poisson-sampled pair at a fractional order, if it is known better
         than by the neighbouring integer orders."""
         return None
 
@@ -171,7 +171,7 @@ class Pair:
         return None
 
     def kinks(self) -> list[float] | None:
-        """The epsilons between which the curve is linear in e^epsilon; None where it bends everywhere."""
+        """The epsilons between which the curve is linear in e^epsilon; None if it bends everywhere."""
         return None
 
     # -- what composition asks for: a new kind answers what it can ------------------------------------
@@ -202,7 +202,7 @@ class Pair:
         return self
 
     def batch_key(self) -> tuple[Any, ...] | None:
-        """Pairs of equal keys may share one privacy-loss distribution, a row for each; None where none may."""
+        """Pairs of equal keys may share one privacy-loss distribution, a row for each; None if none may."""
         return None
 
     @classmethod
@@ -220,7 +220,7 @@ class Pair:
 
     @classmethod
     def rule(cls, pairs: Sequence[Self], rates: Floats, reach: QuadratureRange) -> Rule | None:
-        """The rule of quadrature of base pairs, sampled at `rates`; None where it would need too many nodes."""
+        """The rule of quadrature of base pairs, sampled at `rates`; None if it would need too many nodes."""
         return None
 
     @classmethod
@@ -231,7 +231,7 @@ class Pair:
         return None
 
     def quadrature_key(self) -> tuple[Hashable, ...] | None:
-        """Pairs of equal keys are made into nodes together; None where there is no rule."""
+        """Pairs of equal keys are made into nodes together; None if there is no rule."""
         base, rate, swapped = self.layers()
         if rate is not None and rate > MOST_RATE:
             return None
@@ -240,7 +240,7 @@ class Pair:
 
     @classmethod
     def quadrature(cls, members: Sequence[tuple[Pair, int]], reach: QuadratureRange) -> Quadrature | None:
-        """Nodes of pairs of one key; None where the rule would need too many."""
+        """Nodes of pairs of one key; None if the rule would need too many."""
         from tacit.pld.quadrature import layered
 
         return layered(members, reach)

@@ -374,7 +374,7 @@ class MaximumPair(WorstPair):
 # Group privacy of a product: the hybrid argument, with the best split of epsilon over the steps.
 
 _POINTS = 128
-"""So many grid points on each side of 0 for one step."""
+"""This many grid points on each side of 0 for one step."""
 _MOST_POINTS = 1024
 """Longer walks have fewer points a step."""
 _CHOICES = 512

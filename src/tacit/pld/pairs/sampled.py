@@ -39,7 +39,7 @@ def rising_root(
     """Points low < high with function(low) < level < function(high), as near as the precision can tell.
 
     Three points split the bracket in four; where a comparison is undecided (the point may be the root itself)
-    the neighbouring points still narrow it. None where the function stays on one side up to `reach`.
+    the neighbouring points still narrow it. None if the function stays on one side up to `reach`.
     """
     low, high = ball(-1), ball(1)
     while not bool(function(low) < level):
@@ -527,7 +527,7 @@ _FURTHEST = 600.0
 def without_replacement_quadrature(
     members: Sequence[tuple[WithoutReplacementPair, int]], reach: QuadratureRange
 ) -> Quadrature | None:
-    """Quadrature of pairs sampled without replacement of one shape; None where a rule would need too many."""
+    """Quadrature of pairs sampled without replacement of one shape; None if a rule would need too many."""
     pairs = [pair for pair, _ in members]
     rates = column([pair.rate for pair in pairs])
     base = [pair for pair in (p.single or p.either for p in pairs) if pair is not None]

@@ -275,7 +275,7 @@ def _words(place: Path) -> PublicWords:
 def _corrections(
     written: Mapping[str, Any], said: Sequence[Mapping[str, Any]], ledger: str | None
 ) -> list[tuple[str, str]]:
-    """(release or "", sentence): from the ledger where it is given, else as they were when the folder was written."""
+    """(release or "", sentence): from the ledger if it is given, else as they were when the folder was written."""
     from tacit.ledger import Correction, Ledger
 
     if ledger is None:

@@ -62,7 +62,7 @@ def key_text(key: Any) -> str:
 
 
 def digits_of(text: str, count: int) -> str:
-    """So many hexadecimal digits of a text's SHA-256."""
+    """This many hexadecimal digits of a text's SHA-256."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:count]
 
 
@@ -261,7 +261,7 @@ TAKEN = (
 
 
 def sdmx_text(release: Release, words: PublicWords, *, form: int = FORM) -> str:
-    """One release as SDMX-CSV; empty where there is no number or an interval has no end.
+    """One release as SDMX-CSV; empty if there is no number or an interval has no end.
 
     Form 1 is what the first version wrote, for comparing.
     """

@@ -2,7 +2,7 @@
 
 A single file that needs Python 3.9 or later and the package `cryptography`, and nothing of tacit. FINGERPRINT is the
 SHA-256 of the custodian's public key, 64 hexadecimal digits. Get it, and this file, from the custodian by another way
-than the bundle: whoever can change the bundle can change what lies in it.
+than the bundle: anybody who can change the bundle can change what lies in it.
 
 It finds every change of a byte: in the archive, in a file, in a certificate, in an entry of the ledger. It does not
 compute privacy bounds again (`tacit verify` does), and it does not see the rest of the ledger: with the signed anchor

@@ -217,7 +217,7 @@ def _cell(value: Any) -> Any:
 
 
 def _settled(data: bytes, made: datetime.datetime) -> bytes:
-    """The same archive without the clock of whoever wrote it."""
+    """The same archive without the clock of anybody who wrote it."""
     stamp = made.strftime("%Y-%m-%dT%H:%M:%SZ").encode()
     out = io.BytesIO()
     with (

@@ -36,7 +36,7 @@ class Wish:
 class Opened:
     """A table in an engine, with what is known of it and what is still to be done.
 
-    facts: what was established of the data, and in which state. now: that state at this moment; None where nobody can
+    facts: what was established of the data, and in which state. now: that state at this moment; None if nobody can
     change what is read. in_place: the data are read where they are, at every question, so that their state matters for
     as long as the table is open; else it matters until they are loaded. load: brings the rows, once. rescue: brings
     them in a slower way that no row can stop, where the engine's own reader stumbled. owned: nobody else can change

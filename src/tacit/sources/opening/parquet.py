@@ -297,7 +297,7 @@ def _viewed(column: Any, kind: Any, *, key: bool) -> Any:
 
 
 def _text(value: Any, *, key: bool) -> str | None:
-    """The text of a value of Arrow, the same for equal values of any type; None where it has none."""
+    """The text of a value of Arrow, the same for equal values of any type; None if it has none."""
     try:
         found = value.as_py()
     except Exception:

@@ -279,7 +279,7 @@ def _day(value: Any, length: float, zero: int) -> int | None:
 
 
 def _decoded(text: str, encoding: str) -> str | None:
-    """Bytes that were read as if each were a character, as what they are; None where they are none."""
+    """Bytes that were read as if each were a character, as what they are; None if they are none."""
     try:
         return text.encode("latin-1").decode(encoding)
     except UnicodeError:

@@ -41,7 +41,7 @@ def twin(
     missing_share: float = 0.03,
     outside_share: float = 0.01,
 ) -> pyarrow.Table:
-    """A table of so many rows for the schema; with `people`, rows belong to so many persons, some with many."""
+    """A table of this many rows for the schema; with `people`, rows belong to so many persons, some with many."""
     import pyarrow
 
     declared = schema if isinstance(schema, Schema) else Schema(schema)

@@ -138,7 +138,7 @@ def known_entries(
 
 
 def enough(table: Histories, entries: int = 8) -> Integers:
-    """The people with at least so many entries."""
+    """The people with at least this many entries."""
     counts = np.bincount(table.person, minlength=table.people)
     return np.flatnonzero(counts >= entries).astype(np.int64)
 
