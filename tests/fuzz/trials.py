@@ -230,7 +230,7 @@ def short_road(
         try:
             questions = [a.question for a in wanted]
             cells = read_cells(table, questions, key=KEY)
-            seen.truth = [truth_of(q, c) for q, c in zip(questions, cells, strict=True)]
+            seen.truth = [truth_of(q, c) for q, c in zip(questions, kept(cells), strict=True)]
             for at in range(alone):
                 place = (seed + at) % len(questions)
                 (found,) = read_cells(table, [questions[place]], key=KEY)
