@@ -120,7 +120,7 @@ class Draws:
 
 
 def unknown(what: str, law: object) -> NoLaw:
-    """For a law whose numbers nobody has stated."""
+    """For a distribution without stated numbers."""
     return NoLaw(
         operation=f"{what} of a {type(law).__name__}", reason="no formula for it is stated here",
         hint="use a ball, a box, a simplex or an ellipsoid, or estimate it from draws, which are no data",
@@ -198,7 +198,7 @@ class ContinuousDistribution(ABC):
         exponentials: npt.NDArray[np.float64] | None = None,
         normals: npt.NDArray[np.float64] | None = None,
     ) -> npt.NDArray[np.float64]:
-        """The formula at given primitives, in floats: for simulating what is public, never for a release."""
+        """The formula at given primitives, in floats: for simulations of public numbers, never for a release."""
         given = {"uniforms": uniforms, "exponentials": exponentials, "normals": normals}
         rows = max(v.shape[0] for v in given.values() if v is not None)
         columns = {k: Enclosure(np.empty((rows, 0)) if v is None else v) for k, v in given.items()}

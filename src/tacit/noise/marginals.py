@@ -1,7 +1,7 @@
 """The law of one coordinate of continuous noise: probabilities, quantiles, intervals, in floats.
 
-For reading and for error bars; no privacy rests on them. `error` bounds what a probability may be off by, in absolute
-terms: rounding for closed forms, and what is cut off where an integral is computed.
+For reading and for error bars; no privacy rests on them. `error` bounds the absolute error of a probability: rounding
+for closed forms, and the cut-off part of a computed integral.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class Marginal(ABC):
         )  # fmt: skip
 
     def rounded(self, spacing: Exact) -> RoundedMarginal:
-        """The law of what is released: X rounded to the grid, in steps."""
+        """The distribution of the release: X rounded to the grid, in steps."""
         return RoundedMarginal(marginal=self, step=exact_parameter("spacing", spacing))
 
 
@@ -144,7 +144,7 @@ def _first(reached: Callable[[float], bool], start: float) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundedMarginal:
-    """floor(X / step + 1/2): what is drawn, in whole steps. The questions are those of a `DiscreteDistribution`."""
+    """floor(X / step + 1/2): the draw, in whole steps. The questions are those of a `DiscreteDistribution`."""
 
     marginal: Marginal
     step: Fraction

@@ -2,7 +2,7 @@
 
 Every draw of every law is a deterministic function of these words, so what is proved about a sampler is
 proved for uniform words, and the one assumption left is that AES-256 in counter mode cannot be told from
-uniform. A seeded source is another type whose `publishable` is False: what it makes stays in tests.
+uniform. A seeded source is another type whose `publishable` is False: its draws stay in tests.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class Source(ABC):
-    """Independent uniform 64-bit words; `publishable` says whether what they make may leave the house."""
+    """Independent uniform 64-bit words; `publishable` says whether their draws may be published."""
 
     __slots__ = ()
 

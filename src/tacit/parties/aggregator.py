@@ -1,8 +1,8 @@
-"""The aggregator of the secure sum: a state machine that learns the sum of the vectors of those who remain.
+"""The aggregator of the secure sum: a state machine that learns the sum of the remaining holders' vectors.
 
-It collects the messages of one kind until it is told to go on (`advance`), and then says what to send to whom. What
-it may see are signed keys, sealed shares, masked vectors, and at the end shares that open for each member either the
-self seed or the mask key. It verifies every secret that it opens against what was signed.
+It collects the messages of one kind until `advance` is called, and then returns the messages to send. It may see signed
+keys, sealed shares, masked vectors, and at the end shares that open for each member either the self seed or the mask
+key. It verifies every secret that it opens against the signed digest.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ CHARGED = "holders that sent a masked vector have charged for it, and keep that 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecureSum:
-    """The sum of the vectors of those who remain, as signed integers, and the digest of what led to it.
+    """The sum of the remaining holders' vectors, as signed integers, and the digest of its messages.
 
     `commitments` are those that the holders that remain signed in their first messages, and it is a `rehearsal` if one
     of them signed that its noise comes from a seed or its rows are made up.
@@ -132,7 +132,7 @@ class Aggregator:
 
     # --- going on -----------------------------------------------------------------------------------------
     def advance(self) -> dict[int, bytes]:
-        """Close the stage; what to send to whom. The last one gives the result."""
+        """Close the stage; returns the messages to send. The last one gives the result."""
         senders = sorted(self._got.get(self.stage, {}))
         step = {"keys": self._to_roster, "shares": self._to_members, "agree": self._to_sealed}
         step |= {"masked": self._to_survivors, "confirm": self._to_confirmed, "reveal": self._to_result}
@@ -150,7 +150,7 @@ class Aggregator:
         return dict.fromkeys(senders, self._write("roster", body=body, lengths=lengths))
 
     def settle_members(self, senders: list[int]) -> None:
-        """Close the stage of shares with these members; whoever recomputes a sum has a list and no sealed shares."""
+        """Close the stage of shares with these members; a recomputation of a sum has a list and no sealed shares."""
         self._need(senders, self.session.least, "shared their secrets", charged="nobody was charged")
         if self.stage != "shares" or senders != sorted(set(senders)) or not set(senders) <= set(self._roster):
             raise BadMessage(what="the list of members", reason="it is not a part of the roster, in order")
@@ -240,7 +240,7 @@ class Aggregator:
     def _opened(
         self, i: int, shares: dict[int, bytes], known: dict[tuple[int, ...], list[int]], *, remained: bool
     ) -> bytes:
-        """The secret of a member, checked against what it signed."""
+        """The secret of a member, checked against its signature."""
         threshold = self.session.ring.threshold
         if len(shares) < threshold:
             raise JointRefused(
@@ -413,7 +413,7 @@ def serve(
     opened: list[socket.socket] = []
 
     def listen(link: socket.socket) -> None:
-        """All that one connection sends; what is broken ends it, and nobody else."""
+        """Everything that one connection sends; a broken message ends this connection, and no other."""
         with contextlib.suppress(OSError, BadMessage, ssl.SSLError):
             inside = context.wrap_socket(link, server_side=True)
             opened.append(inside)

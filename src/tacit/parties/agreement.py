@@ -284,7 +284,7 @@ def _expected(aggregator: Aggregator) -> list[int]:
 def _resumed(
     session: Session, folder: Path
 ) -> tuple[Aggregator, dict[str, dict[str, str]], dict[int, bytes]]:
-    """The aggregator after the stages that were closed, from what was in them, and what it sent last."""
+    """The aggregator after the closed stages, from their messages, and its last messages."""
     aggregator, place, sent = Aggregator(session=session), folder / "progress.json", dict[int, bytes]()
     if not place.exists():
         return aggregator, {}, sent
@@ -316,7 +316,7 @@ def _received(folder: Path, stage: str) -> list[bytes]:
 def recomputed(
     session: Session, messages: Mapping[str, Sequence[bytes]], members: Sequence[int]
 ) -> SecureSum:
-    """The sum once more from the signed messages that led to it: what everybody may do who is given them."""
+    """The sum computed again from its signed messages, for anybody who is given them."""
     aggregator = Aggregator(session=session)
     for kind in KINDS:
         if kind == "shares":

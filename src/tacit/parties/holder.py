@@ -262,7 +262,7 @@ class Holder:
         return self.session.ring.keepers(self.session.sizes, self._ring_seed())[index]
 
     def _signed(self, kind: str, raws: Sequence[bytes], among: Sequence[int], what: str, **said: str) -> None:
-        """Refuse, and leave the session, unless `threshold` of these holders signed a message that says this."""
+        """Refuse, and leave the session, unless `threshold` of these holders signed a message with this content."""
         found = [read(raw, session=self.session.id, keys=list(self.session.keys)) for raw in raws]
         listed = set(among)
         signers = {
@@ -399,7 +399,7 @@ class KeptHolder:
         self.path, self._key, self._session = path, key, session
         self.note, self._sent = dict(note or {}), b""
         self.paid = False
-        """Was it this message for which the ledger was charged, and none before?"""
+        """Was the ledger charged for this message, and for none before?"""
         self._source = source if source is not None else default_source()
         self.holder = Holder(
             session=session, index=index, key=key, contribute=once, source=self._source, table=table,

@@ -1,9 +1,9 @@
 """Joint releases: the curator's statistics of several tables that nobody pools.
 
 All holders declare one schema, one unit and the same asks; the digest of that is part of every message. It is the
-digest of what is asked (`tacit.curator.request`): nothing in it was chosen, computed or is a sentence. Each reads its
-own table through its own curator, which bounds, clamps, rounds and charges its own ledger first; adds its share of the
-noise; and sends it masked. The second half of this file makes releases of the sum.
+digest of the request (`tacit.curator.request`): it contains no choice, no computed number and no sentence. Each reads
+its own table through its own curator, which bounds, clamps, rounds and charges its own ledger first; adds its share of
+the noise; and sends it masked. The second half of this file makes releases of the sum.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ ADVANTAGE = 2.0**-100
 """The joint allowance against them: 2^-128 each, for up to 2^28 keys of one session."""
 ROOM_BITS = 62
 FORMAT = 1
-"""Of the digest of what is agreed, since protocol 2."""
+"""Of the digest of the agreement, since protocol 2."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +125,7 @@ class Joint:
 
     # --- plans ------------------------------------------------------------------------------------------
     def plan(self, budget: Bound, *, remaining: int | None = None) -> SharePlan:
-        """A holder's share in the terms of its budget; intervals are for so many that remain (all, if not said)."""
+        """A holder's share in the terms of its budget; intervals are for this many remaining holders (default: all)."""
         return SharePlan(self.summed(budget, remaining=remaining))
 
     def summed(self, budget: Bound, *, remaining: int | None = None, protocol: int = PROTOCOL) -> Plan:
@@ -312,7 +312,7 @@ class Joint:
         return self._about(PROTOCOL)
 
     def _about(self, protocol: int) -> bytes:
-        """The same under a protocol; what the first one covered is needed to verify releases of then."""
+        """The same under a protocol; the first one's coverage is needed to verify its releases."""
         if protocol != 1:
             return bytes.fromhex(self._plan.digest)
         said: dict[str, Any] = {

@@ -100,7 +100,7 @@ class JointAssignment(Assignment):
 class JointSparse(JointAssignment):
     """A sparse histogram as the vector of all cells of its declared domain, each with its share of the noise.
 
-    A cell that was declared impossible gets noise like the others, and is left out of what is published.
+    A cell that was declared impossible gets noise like the others, and is left out of the release.
     """
 
     def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> NoisyParts:
@@ -244,7 +244,7 @@ def density_assignment(
 
 
 def layout(question: Question, assignment: Assignment) -> list[tuple[str, tuple[int, ...]]]:
-    """The names and shapes of what a holder sends for a question, in order."""
+    """The names and shapes of a holder's vector for a question, in order."""
     if isinstance(assignment, JointFunction):
         return [("numbers", (assignment.fit.plan.family.coefficients - 1,))]
     if isinstance(question, SparseQuestion):
@@ -253,7 +253,7 @@ def layout(question: Question, assignment: Assignment) -> list[tuple[str, tuple[
 
 
 def received(question: Question, assignment: Assignment, parts: dict[str, AnyArray]) -> NoisyParts:
-    """The sums of all holders as what the assignment lets out."""
+    """The sums of all holders as the assignment's output."""
     if isinstance(assignment, JointSparse):
         return assignment.published(question, parts["count"])
     if isinstance(assignment, JointFunction):

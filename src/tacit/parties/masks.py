@@ -1,4 +1,4 @@
-"""Keys and masks: X25519 agreements, HKDF-SHA-256, AES-256 in counter mode as the stream, AES-GCM for what is sent.
+"""Keys and masks: X25519 agreements, HKDF-SHA-256, AES-256 in counter mode as the stream, AES-GCM for messages.
 
 All of it from `cryptography`; nothing below the level of the protocol is made here. A mask is as many 64-bit words as
 the vector is long, added modulo 2^64.
@@ -42,7 +42,7 @@ def public_of(private: bytes) -> bytes:
 
 
 def derive(secret: bytes, *, session: bytes, purpose: str) -> bytes:
-    """32 bytes by HKDF, bound to the session and to what they are for: a seed is never used twice."""
+    """32 bytes by HKDF, bound to the session and to their purpose: a seed is never used twice."""
     return HKDF(algorithm=SHA256(), length=32, salt=session, info=purpose.encode()).derive(secret)
 
 
@@ -152,7 +152,7 @@ def weights(points: Sequence[int]) -> list[int]:
 def join(
     shares: Mapping[int, bytes], *, known: Mapping[tuple[int, ...], list[int]] | None = None
 ) -> bytes | None:
-    """The secret of these shares; None if they are shares of nothing of 32 bytes (one of them is wrong)."""
+    """The secret of these shares; None if they are no shares of 32 bytes (one of them is wrong)."""
     points = tuple(shares)
     at = (known or {}).get(points) or weights(points)
     value = sum(w * int.from_bytes(s, "little") for w, s in zip(at, shares.values(), strict=True)) % PRIME
@@ -187,7 +187,7 @@ class Opening:
         return commitment("table", self.secret, self.digest.encode(), self.version.encode()).hex()
 
     def opens(self, published: str) -> bool:
-        """Is this what was committed to?"""
+        """Does it match the commitment?"""
         return hmac.compare_digest(self.commitment, str(published))
 
 

@@ -1,4 +1,4 @@
-"""The noise of a joint release: what each holder adds, what the sum of those who remain has, and what it costs.
+"""The noise of a joint release: each holder's part, the sum of the remaining parts, and its cost.
 
 A holder draws a share; the promise is that of h shares, the error that of all that remain (theorem
 `honest-survivors`). Errors are computed in floats, rounded against the reader: no privacy rests on them.
@@ -65,7 +65,7 @@ class JointNoise(CellNoise):
         """Steps for one place of the tail."""
 
     def left(self, remaining: int) -> Self:
-        """The same noise when so many remain."""
+        """The same noise for this number of remaining holders."""
         return replace(self, remaining=remaining)
 
     def release_cells(self, values: AnyArray, *, source: Source | None) -> AnyArray:

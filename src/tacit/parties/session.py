@@ -30,7 +30,7 @@ MOST_HOLDERS = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizes:
-    """n holders, of whom at least `fewest` must remain and at most `colluding` tell what they know.
+    """n holders, of whom at least `fewest` must remain and at most `colluding` share their knowledge.
 
     Shares of noise are sized for h = fewest - colluding honest ones (theorem `honest-survivors`). Secrets are shared
     so that `threshold` of the holders open them, with colluding < threshold and 2 threshold > holders + colluding:
@@ -106,7 +106,7 @@ SIGNATURE = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """A message whose signature was checked; the aggregator's are not signed: what they carry of holders is."""
+    """A message whose signature was checked; the aggregator's own are not signed, but carry signed ones."""
 
     kind: str
     sender: int
@@ -145,7 +145,7 @@ class Message:
         return value
 
     def bytes_of(self, name: str, count: int = 32) -> bytes:
-        """A field that is so many bytes in hexadecimal."""
+        """A field of this many bytes in hexadecimal."""
         try:
             value = bytes.fromhex(self.text(name))
         except ValueError:
@@ -302,7 +302,7 @@ def refused(*, holders: int, gone: int, side: int) -> float:
 
 
 def at_least(*, total: int, marked: int, drawn: int, count: int) -> Fraction:
-    """Pr[Hypergeometric >= count]: so many marked ones among those drawn from a total."""
+    """Pr[Hypergeometric >= count]: the chance of at least `count` marked ones among those drawn from a total."""
     ways = sum(
         comb(marked, j) * comb(total - marked, drawn - j) for j in range(count, min(drawn, marked) + 1)
     )

@@ -39,7 +39,7 @@ class Gridded:
     kappa: Floats
     """For each cell (the k-th touches nodes k and k + 1), the relative excess of its mass."""
     cell_masses: Floats
-    """P-mass of each cell: what is unresolved if the cell's kappa is too large."""
+    """P-mass of each cell: the unresolved mass if the cell's kappa is too large."""
     bottom: Floats
     """P-mass lifted from below the grid to its first node."""
     hidden: Floats | float = 0.0

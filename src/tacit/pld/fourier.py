@@ -22,7 +22,7 @@ from tacit.exact.search import bisected
 
 _DEAD = 1e-26
 _GONE = 69.0
-"""e^-69 = 1e-30: what is left at a frequency that counts as gone."""
+"""e^-69 = 1e-30: below this a frequency counts as negligible."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

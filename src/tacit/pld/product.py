@@ -565,7 +565,7 @@ def above(pairs: Sequence[Pair]) -> Pair:
 
 
 def _runs(members: list[_Member], most: int) -> list[list[_Member]]:
-    """At most so many runs: time and again the one that would lose most is cut where its widest gap is halved."""
+    """At most this many runs: each time, the run that would lose most is cut at its widest gap."""
 
     def entry(run: list[_Member], order: int) -> tuple[float, int, int, float, list[_Member]]:
         worst, axis, middle = 0.0, 0, 0.0

@@ -1,7 +1,7 @@
 """The common base of releases under random differential privacy: gamma, the number of rows, and the guarantee.
 
-They are not `Mechanism`s: a mechanism has a bound that holds always and an event that accountants add up. These have
-a `guarantee` under `RandomData` and nothing else, so that nobody can take them for differentially private ones.
+They are not `Mechanism`s: a mechanism has a bound that holds always and an event that accountants add up. These have a
+`guarantee` under `RandomData` and no other, so that nobody can take them for differentially private ones.
 """
 
 from __future__ import annotations

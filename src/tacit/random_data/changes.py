@@ -359,7 +359,7 @@ class ChangesByQuantile(_Changes):
     def release(
         self, value: Exact, changes: Sequence[Exact], *, source: Source | None = None
     ) -> ReleasedStatistic:
-        """The noisy value of g, given the changes of the pairs; the chosen level is part of what is released."""
+        """The noisy value of g, given the changes of the pairs; the chosen level is part of the release."""
         source = source if source is not None else default_source()
         index = self.choice.choose(self.scores(changes), source=source).index
         level = Fraction(self.levels[index])

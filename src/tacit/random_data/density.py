@@ -105,11 +105,11 @@ class RandomDensity:
 
     @property
     def kernel_std(self) -> float:
-        """The bandwidth without what the cells blur already."""
+        """The bandwidth without the blur of the cells."""
         return self.bandwidth * math.sqrt(1 - (self.width / self.bandwidth) ** 2 / 12)
 
     def noise_error(self, *, noisy_cells: int) -> float:
-        """Root of the expected integrated squared noise of the curve, if so many cells get noise.
+        """Root of the expected integrated squared noise of the curve, if this many cells get noise.
 
         sqrt(m v / (2 sqrt(pi) kernel_std)) / n, v the variance of the noise of a cell.
         """

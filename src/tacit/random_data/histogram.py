@@ -234,7 +234,7 @@ class RandomHistogram(RandomMechanism):
 
     @property
     def exact_below(self) -> int:
-        """Cells with fewer rows than this are exact: 0 is none, 1 the empty ones. Public."""
+        """Cells with fewer rows than this are exact: 0 means none, 1 the empty ones. Public."""
         most = _exact_below(self.rows, self.cells, self._gamma, self.sharp, self.neighbours)
         return most if self.small_cells else min(most, 1)
 
@@ -281,7 +281,7 @@ class RandomHistogram(RandomMechanism):
         )
 
     def expected_error(self, *, noisy_cells: int) -> float:
-        """E of the L1 error of the counts if so many cells get noise: plain Laplace noise has all of them."""
+        """E of the L1 error of the counts if this many cells get noise: with plain Laplace noise, all of them."""
         return whole("noisy_cells", noisy_cells, least=0) * self.noise.expected_error()
 
 
@@ -514,7 +514,7 @@ class ChosenBins(RandomMechanism):
         return np.asarray(array.reshape(bins, -1).sum(axis=1))
 
     def score(self, finest: npt.ArrayLike, bins: int) -> Fraction:
-        """Minus the error that so many bins are expected to have: a secret."""
+        """Minus the expected error of this many bins: a secret."""
         array = integer_array(finest).astype(np.int64)
         coarse, width = self.coarse(array, bins), self.candidates[-1] // bins
         distance = Fraction(int(np.abs(width * array - np.repeat(coarse, width)).sum()), width)

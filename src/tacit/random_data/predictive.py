@@ -58,10 +58,10 @@ def conformal_interval(values: npt.ArrayLike, *, cut: int) -> tuple[float, float
 class PredictiveHistogram(RandomMechanism):
     """Cells of at least `least` rows with Laplace noise of scale 2/epsilon; smaller ones mostly told as exactly 0.
 
-    A cell of c < t rows is told as 0 with probability 1 - e^(-(t-c) epsilon/2), and else as t plus noise. Guarantee:
-    predictive differential privacy with (epsilon, gamma = k t/(n+1)), and so random differential privacy with 2 gamma.
-    The only inhabitant of a cell is protected against being replaced by a typical row, unlike in `RandomHistogram`.
-    Assumptions: independent draws; cells and n fixed in advance. Theorem `predictive-histogram`.
+    A cell of c < t rows is published as 0 with probability 1 - e^(-(t-c) epsilon/2), and else as t plus noise.
+    Guarantee: predictive differential privacy with (epsilon, gamma = k t/(n+1)), and so random differential privacy
+    with 2 gamma. The only inhabitant of a cell is protected against being replaced by a typical row, unlike in
+    `RandomHistogram`. Assumptions: independent draws; cells and n fixed in advance. Theorem `predictive-histogram`.
     """
 
     rows: int

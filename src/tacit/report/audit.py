@@ -1,4 +1,4 @@
-"""The page of `tacit audit`: the wealth over time, the event found, two histograms, what was out of reach."""
+"""The page of `tacit audit`: the wealth over time, the event found, two histograms, and the limits of the audit."""
 
 from __future__ import annotations
 

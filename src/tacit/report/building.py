@@ -1,4 +1,4 @@
-"""From releases to the page: what a disclosure officer reads about a plan that was carried out."""
+"""From releases to the page: a disclosure officer's view of a plan after its release."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ WEAK = (1.0, "and yet", "can change what is published a great deal: the protecti
 
 
 def about_you(spent: Guarantee) -> tuple[str, ...]:
-    """Two sentences about all that was published so far, this release among it; `spent` is what that may reveal.
+    """Two sentences about everything published so far, with this release; `spent` is its privacy loss.
 
     The number is the largest probability of a right guess between two versions of one unit's data, by somebody who
-    knows all the others: (1 + delta(0)) / 2, whatever the kind of the bound. Under random data it is an average, and
+    knows all the others: (1 + delta(0)) / 2, for any kind of bound. Under random data it is an average, and
     under priors none is given.
     """
     if isinstance(spent.condition, Priors):

@@ -26,7 +26,7 @@ from tacit.report.view import (
 # From numbers to places: a linear scale in percent of the width, or in pixels of the height.
 
 REACH = 1.6
-"""An interval may stretch a picture to this many times what the values need; beyond, it runs off the edge."""
+"""An interval may stretch a picture to this many times the range of the values; beyond, it runs off the edge."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ def span_of(cells: Iterable[CellView], *, zero: bool = True) -> tuple[float, flo
 
 
 def value_span(cells: Iterable[CellView]) -> tuple[float, float]:
-    """The range of the values that can be used, from zero where it is near: what is too noisy stretches no scale."""
+    """The range of the usable values, from zero if it is near: a noisy value stretches no scale."""
     held = [c for c in cells if c.value is not None]
     values = [c.value for c in held if c.flag != NOISY and c.value is not None]
     values = values or [c.value for c in held if c.value is not None] or [0.0]
@@ -618,7 +618,7 @@ def _words(key: Key) -> str:
 
 
 def _some(count: int, most: int) -> list[int]:
-    """At most so many places, both ends among them."""
+    """At most this many places, both ends among them."""
     if count <= most:
         return list(range(count))
     return sorted({round(k * (count - 1) / (most - 1)) for k in range(most)})

@@ -1,4 +1,4 @@
-"""The files of a release folder, as a function of what was released and of what is said about the writing.
+"""The files of a release folder, as a function of the release and of the record of the writing.
 
     rows/NAME.csv, rows/NAME.csv-metadata.json (synthetic rows)
     values/NAME.csv, values/NAME.parquet, values/NAME.csv-metadata.json, sdmx/NAME.csv, tables.xlsx, report.html
@@ -206,7 +206,7 @@ def rows_metadata(release: Release) -> bytes:
 
 
 def _listed(more: Mapping[str, bytes]) -> list[tuple[str, str]]:
-    """The files that a reader may want, with what they are."""
+    """The files for a reader, with their descriptions."""
     found = [(WORKBOOK, "all tables as an Excel workbook")] if WORKBOOK in more else []
     found += [(name, "the values as SDMX-CSV") for name in more if name.startswith("sdmx/")]
     return [*found, ("plan.toml", "the plan")]

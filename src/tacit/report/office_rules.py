@@ -1,4 +1,4 @@
-"""An office's own rules for what it prints: rounding, a minimum size, and thresholds of quality.
+"""An office's own rules for printing: rounding, a minimum size, and thresholds of quality.
 
     [report.rules]
     round_to = 5          # counts as multiples of 5; ends of intervals outwards

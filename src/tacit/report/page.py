@@ -338,7 +338,7 @@ def _parts(view: ReportView) -> Markup | None:
             "p",
             join(
                 f"One by one the releases would cost {three(alone)}; accounted together they cost {three(now)}. "
-                "The shares divide what they cost together by what each costs alone."
+                "The shares divide their joint cost by the cost of each alone."
             ),
             class_="quiet-words",
         )

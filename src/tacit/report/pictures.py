@@ -311,7 +311,7 @@ def _tables(id: str, view: ReleaseView) -> Markup:
 
 
 ALIKE = 0.01
-"""Intervals whose widths differ by less than this share are told in a sentence, not drawn."""
+"""Intervals whose widths differ by less than this share are described in a sentence, not drawn."""
 FUNCTIONS = ("classifier", "density", "regression function")
 
 

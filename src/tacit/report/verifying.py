@@ -1,4 +1,4 @@
-"""Is each file of a release folder what is written of the certified values? Made again, and compared whole.
+"""Does each file of a release folder show the certified values? Made again, and compared whole.
 
 A reader opens report.html, a workbook, a Parquet or an SDMX file, and sees what stands there: which column is called
 `value`, what a number format shows, which key a number stands beside. So nothing is looked up in them. They are made
@@ -221,7 +221,7 @@ FORMS: dict[str, Callable[[Any], bool]] = {
 
 
 def odd_versions(said: Mapping[str, Any]) -> list[str]:
-    """Names that are no package of ours, texts that are no version, and what is always there and is missing."""
+    """Names that are no package of ours, texts that are no version, and missing parts that every certificate has."""
     odd = [
         n for n, v in said.items() if n not in VERSIONS or not isinstance(v, str) or not VERSION.fullmatch(v)
     ]
@@ -443,7 +443,7 @@ def _function(release: Release, said: Mapping[str, Any]) -> Iterator[CheckResult
 
 
 def _synthetic(release: Release, said: Mapping[str, Any]) -> Iterator[CheckResult]:
-    """Does what a certificate says of synthetic rows follow from its plan, its schedule and their file?"""
+    """Does a certificate's part about synthetic rows follow from its plan, its schedule and their file?"""
     assignment = release.planned.assignment
     rows = isinstance(assignment, SynthesisAssignment)
     if not rows and "synthetic" not in said:
@@ -461,7 +461,7 @@ def _synthetic(release: Release, said: Mapping[str, Any]) -> Iterator[CheckResul
 
 
 def _on_random_data(release: Release, said: Mapping[str, Any]) -> Iterator[CheckResult]:
-    """Is what a certificate says of exact cells what its values show, under the gamma that was asked?
+    """Does a certificate's part about exact cells agree with its values, under the requested gamma?
 
     The number of rows is released with them, and no file has it a second time.
     """
@@ -595,7 +595,7 @@ def _whole(
 
 
 def _of_another(name: str, found: bytes, body: bytes, version: str | None) -> CheckResult:
-    """A file that is said to come from another version: sentences may differ, and keys, codes and numbers may not."""
+    """A file from another version: sentences may differ, and keys, codes and numbers may not."""
     why = f"written by version {version} of tacit: not compared"
     if name == WORKBOOK:
         why = f"written by version {version} of tacit: tables compared, cover not"
@@ -693,7 +693,7 @@ def _reads_otherwise(found: bytes, body: bytes) -> str:
 
 
 def _metadata(held: Mapping[bytes, bytes] | None) -> dict[bytes, Any]:
-    """All keys and values; Arrow's own copy of the schema by what it says."""
+    """All keys and values; Arrow's own copy of the schema by its content."""
     import pyarrow as pa
 
     known = dict(held or {})
@@ -705,7 +705,7 @@ def _metadata(held: Mapping[bytes, bytes] | None) -> dict[bytes, Any]:
 
 
 def _chunks(held: Any) -> list[Any]:
-    """Rows, types, statistics and encodings of all columns: what a reader skips pages by."""
+    """Rows, types, statistics and encodings of all columns: readers skip pages by them."""
     found: list[Any] = [held.num_rows, held.num_row_groups, held.num_columns]
     for group in range(held.num_row_groups):
         row_group = held.row_group(group)
@@ -740,7 +740,7 @@ OF_BOOK = 3
 def _cells(
     name: str, found: bytes, body: bytes, *, why: str, spent: bool = True, cover: bool = True
 ) -> CheckResult:
-    """Sheets, cells, formats and what is hidden, as openpyxl reads them; that nothing else was changed is not known."""
+    """Sheets, cells, formats and hidden parts, as openpyxl reads them; other changes are not seen."""
     try:
         one, two = _read_book(found, spent=spent), _read_book(body, spent=spent)
     except Exception as error:

@@ -405,7 +405,7 @@ class Rest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseView:
-    """One release: what was asked, the cells, what it cost, what it means, and where it is certified.
+    """One release: the query, the cells, the cost, the meaning, and the certificate.
 
     `ratio` is the price of privacy, expected error over the smallest possible one; without it `ratio_reason` says
     why it is not known. `certificate` and `values` are file names beside the report. Where there is a `rest`, `cells`

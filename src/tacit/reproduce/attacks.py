@@ -127,7 +127,7 @@ EPSILONS = (0.1, 1.0, 10.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """One release under one attack: how often it is right, of how many tries, and what was proved before."""
+    """One release under one attack: its success rate, the number of tries, and the earlier proof."""
 
     attack: str
     release: str
@@ -211,7 +211,7 @@ def counts_from(frame: Any, keys: list[str], shape: tuple[int, ...]) -> Floats:
 
 
 def shrunk(noisy: Floats, size: Floats | float, shares: Floats, noise_variance: float) -> Floats:
-    """Counts of a class as an attacker estimates them: between what was expected and what was published."""
+    """Counts of a class as an attacker estimates them: between the expected and the published count."""
     expected = size * shares
     variance = size * shares * (1 - shares)
     weight = variance / (variance + noise_variance)

@@ -1,4 +1,4 @@
-"""Twelve attacks, on what was published before, and on the same statistic from a curator at epsilon = .1, 1, 10."""
+"""Twelve attacks, on an earlier publication, and on the same statistic from a curator at epsilon = .1, 1, 10."""
 
 from __future__ import annotations
 
@@ -303,7 +303,7 @@ AT_MOST = 40
 
 
 class _World:
-    """The table, some of its people, some strangers, and what is known of either."""
+    """The table, some of its people, some non-members, and the known entries of either."""
 
     def __init__(self, tries: int) -> None:
         self.table: Histories = histories()
@@ -359,7 +359,7 @@ def _accused(found: list[Best], limit: float) -> float:
 
 
 def on_histories(*, tries: int = 400) -> list[Bar]:
-    """The bars: who is named in the histories, and who of a member and a stranger is told from released counts."""
+    """The bars: people named in the histories, and members told from non-members by released counts."""
     world = _World(tries)
     guess = 1 / world.table.people
     found = []

@@ -31,7 +31,7 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableLine:
-    """One row of a table: its parameters, what is printed, and what we find at the printed delta."""
+    """One row of a table: its parameters, the printed value, and our value at the printed delta."""
 
     parameters: tuple[float, ...]
     printed: tuple[float, float]

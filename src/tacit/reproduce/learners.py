@@ -112,7 +112,7 @@ def least(which: Class, epsilon: float) -> int:
 
 
 def make() -> Made:
-    """For each class, size and epsilon: what the theorem asks for, the failure there, and the least n."""
+    """For each class, size and epsilon: the theorem's number of rows, the failure there, and the least n."""
     rows: list[Row] = []
     for maker in CLASSES:
         for bits in BITS:

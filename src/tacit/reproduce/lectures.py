@@ -1,4 +1,4 @@
-"""The tables of lecture 2 with what they reveal, and lecture 7's comparison of sigma by composition theorem."""
+"""The tables of lecture 2 with their disclosures, and lecture 7's comparison of sigma by composition theorem."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def smallest_class(release: dict[str, list[str]]) -> int:
 
 
 def make_lecture_2_1() -> Made:
-    """The table, its k, and what it leaves for each age."""
+    """The table, its k, and the remaining values for each age."""
     k = smallest_class(FIRST)
     rows: list[Row] = [
         (age, len(left_by(FIRST, age)), ", ".join(sorted(left_by(FIRST, age)))) for age in AGES

@@ -326,7 +326,7 @@ def noise(n: float, epsilon: float) -> float:
 
 
 def crossing(epsilon: float) -> float:
-    """The n at which both are alike: (2 ln(20) / (1.96 epsilon))^2."""
+    """The n at which both are equal: (2 ln(20) / (1.96 epsilon))^2."""
     return (2 * math.log(20) / (1.959964 * epsilon)) ** 2
 
 

@@ -55,7 +55,7 @@ def _simplex(noisy: Floats, rows: int) -> Floats:
 
 
 def _smallest_first(noisy: Floats, rows: int) -> Floats:
-    """A nearest point in L1 too: what is too much is taken from the smallest cells first, what lacks goes to one."""
+    """A nearest point in L1 too: the surplus is taken from the smallest cells first, a deficit goes to one."""
     kept = np.maximum(noisy, 0.0)
     order = np.argsort(kept, kind="stable")
     excess = float(kept.sum()) - rows

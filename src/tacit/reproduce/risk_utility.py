@@ -1,7 +1,7 @@
 """A risk-utility map (R-U): treatments of one made-up table, and our releases of the same counts beside them.
 
 Duncan, Keller-McNulty and Stokes 2001 draw a treatment as a point: what an attacker gains against what an analyst
-loses. Both need a definition that fits a treated table and a noisy one alike.
+loses. Both need a definition that fits a treated table and a noisy one.
 
 - Risk: somebody knows age, sex and region of everybody, and guesses each person's illness from the release: the
   commonest one among rows (or in the noisy counts) that fit. The risk is how much more often she is right about people
@@ -179,7 +179,7 @@ def _counts(people: Integers) -> npt.NDArray[np.float64]:
 
 
 def _spread(boxes: Booleans, table: Any) -> npt.NDArray[np.float64]:
-    """The counts that a treated table tells, each row spread evenly over what it may stand for."""
+    """The counts of a treated table, each row spread evenly over its possible values."""
     illness = np.array([int(v[1:]) for v in table.column("illness").to_pylist()])
     wide = AGES[1] - AGES[0]
     share = [part / np.maximum(part.sum(axis=1, keepdims=True), 1) for part in

@@ -1,4 +1,4 @@
-"""Risk: optimal counts, what no mechanism can go below, and the price of privacy.
+"""Risk: optimal counts, lower bounds for every mechanism, and the price of privacy.
 
 Names are loaded when they are first used: the solver alone needs numpy and nothing heavier.
 """

@@ -34,7 +34,7 @@ from tacit.risk.certificate import GeometricKernel, Loss, bayes_floor, best_outp
 
 MOST_CELLS = 1 << 20
 WINDOW = 12.0
-"""Cell counts so many standard deviations from their mean are left out, and counted."""
+"""Cell counts this many standard deviations from their mean are left out, and counted."""
 LONGEST = 4000
 MOST_ROWS = 10**6
 _SAFE = 1e-7

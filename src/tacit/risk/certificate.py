@@ -116,7 +116,7 @@ class Loss:
                 parameter="loss",
                 value=f"array of shape {self.table.shape}",
                 must="be a matrix with at least two rows",
-                hint="row x, column r: what it costs to say r when the truth is x",
+                hint="row x, column r: the loss of the answer r when the truth is x",
             )
         if not np.isfinite(self.table).all() or (self.table < 0).any():
             raise InvalidParameter(
@@ -304,7 +304,7 @@ SOLVED = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificate:
-    """The risk of a mechanism (rounded up), what no mechanism can go below (rounded down), and the proof: a prior.
+    """The risk of a mechanism (rounded up), a lower bound for every mechanism (rounded down), and the proof: a prior.
 
     `risk` is the largest expected loss over the counts (minimax), or the expected loss under the prior (Bayes).
     """

@@ -96,7 +96,7 @@ class OptimalCount(Mechanism):
         return h
 
     def _spread(self) -> Floats:
-        """The law of what is said, for each output of the geometric."""
+        """The distribution of the answer, for each output of the geometric."""
         h = self.remap.floats(self.n)
         low = np.floor(h).astype(np.int64)
         y = np.arange(self.n + 1)
@@ -251,7 +251,7 @@ def risk_body(*, epsilon: Exact, loss: Any = "absolute") -> Floats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Equalizer:
-    """The smallest risk that a rule can have at every count alike, and the minimax risk beside it."""
+    """The smallest risk of a rule with the same risk at every count, and the minimax risk beside it."""
 
     risk: float
     minimax: float

@@ -97,7 +97,7 @@ def _level(rows: list[list[int]], factor: Fraction, refuge: int) -> list[list[in
 
 
 def _to_total(row: list[int], whole: int, refuge: int) -> list[int]:
-    """The row scaled down to at most the total; what is missing goes to its largest entry."""
+    """The row scaled down to at most the total; the missing part goes to its largest entry."""
     own = sum(row)
     scaled = [v * whole // own for v in row] if own else row
     scaled[max(range(len(row)), key=lambda r: scaled[r]) if own else refuge] += whole - sum(scaled)

@@ -42,7 +42,7 @@ def unfolded_prior(half: Floats, n: int) -> Floats:
 
 BACK_OFF = 0.98
 FREE = 2.0
-"""More than a whole step: what a variable that hardly shrinks allows."""
+"""More than a whole step, as a variable that hardly shrinks allows."""
 
 
 def step_length(*pairs: tuple[Floats, Floats]) -> float:

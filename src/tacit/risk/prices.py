@@ -1,4 +1,4 @@
-"""The price of privacy: the expected error of each mechanism, beside what no mechanism can go below."""
+"""The price of privacy: the expected error of each mechanism, beside a lower bound for all."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def expected_errors(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """Error of the mechanism used, what no mechanism can go below, and their ratio (1 is the best there is)."""
+    """Error of the mechanism used, a lower bound for every mechanism, and their ratio (1 is the best possible)."""
 
     mechanism: str
     error: float
@@ -115,7 +115,7 @@ def price(
 
 
 def curve(problem: str, epsilons: Iterable[float], **about: Any) -> list[tuple[float, Price]]:
-    """The price at each epsilon: what a risk-utility plot draws."""
+    """The price at each epsilon, for a risk-utility plot."""
     points = [(float(e), price(problem, epsilon=e, **about)) for e in epsilons]
     if not points:
         raise EmptyComposition(what="epsilons")

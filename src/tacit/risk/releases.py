@@ -1,4 +1,4 @@
-"""The price of what a curator releases: its error, what no mechanism can go below, and their ratio.
+"""The price of a curator's release: its error, a lower bound for every mechanism, and their ratio.
 
 Everything here is a closed formula of public numbers, quick enough to stand beside every preview. Bounds are
 per cell: below the worst expected absolute error, averaged over the cells, of every mechanism with the same promise:

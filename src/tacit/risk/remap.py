@@ -105,7 +105,7 @@ def minimax_remap(n: int, epsilon: float, loss: Loss, tolerance: float) -> tuple
 def _certified(
     kernel: GeometricKernel, loss: Loss, heights: list[Floats], priors: list[Floats], method: str
 ) -> tuple[Remap, Certificate]:
-    """The best of these heights with the best of these proofs, both computed anew from what is used."""
+    """The best of these heights with the best of these proofs, both computed anew from the used numbers."""
     worst = [float(height_risks(kernel, loss, h).max()) for h in heights]
     floors = [bayes_floor(kernel, loss, prior) for prior in priors]
     best, proof = int(np.argmin(worst)), int(np.argmax(floors))

@@ -348,7 +348,7 @@ class Directory:
         return self.session_by_digest(digest_of(secret))
 
     def session_by_digest(self, digest: str) -> WebSession | None:
-        """The same by what is kept of the cookie; a stream that runs asks again and again."""
+        """The same by the stored hash of the cookie; a running stream asks again and again."""
         found, time = self._store.one(SESSIONS, digest=digest), now()
         if found is None:
             return None

@@ -176,7 +176,7 @@ def status(call: WebCall) -> Any:
 
 
 def cancel(call: WebCall) -> Any:
-    """Cancel a job of one's own; what was charged stays charged."""
+    """Cancel one's own job; charges stay charged."""
     job = call.desk.job(call.path["job"], call.person)
     if job["person"] != call.person.name:
         raise NotFound

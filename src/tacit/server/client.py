@@ -233,7 +233,7 @@ class RemotePlan:
 
     @property
     def digest(self) -> str:
-        """The digest of what is asked."""
+        """The digest of the request."""
         return str(self.said["digest"])
 
     @property

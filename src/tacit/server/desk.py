@@ -235,7 +235,7 @@ class Desk:
         return found
 
     def standing(self, table: Row, person: Member | None = None) -> dict[str, Any]:
-        """Budget, spent and left, for a picture; of a person with a share, what is left of it."""
+        """Budget, spent and left, for a picture; for a person with a share, the rest of the share."""
         ledger = self.ledger(table)
         spent, left = ledger.standing(None if person is None or not person.is_("analyst") else person.name)
         budget = ledger.budget.bound
@@ -312,7 +312,7 @@ class Desk:
 
     # --- prices --------------------------------------------------------------------------------------
     def quote(self, table: Row, asked: Any, person: str, version: str | None = None) -> dict[str, Any]:
-        """The price of what is asked; one at a time for one person and few that wait, so that others are not kept."""
+        """The price of a request; one at a time for one person and few that wait, so that others need not wait."""
         with self._lock:
             self._pricing[person] = self._pricing.get(person, 0) + 1
             crowded = self._pricing[person] > self.settings.limits.prices_at_once
@@ -343,7 +343,7 @@ class Desk:
         return not any(shown) and any(self.state(j) == "running" for j in rows)
 
     def may_stream(self, person: str) -> None:
-        """Refuse one stream of events too many of a person, so that nobody takes all connections."""
+        """Refuse a person's surplus streams of events, so that nobody takes all connections."""
         with self._lock:
             if self._streams.get(person, 0) >= MOST_STREAMS:
                 raise NotAllowed(who=person, what="follow more jobs", reason=CROWDED, hint="close other tabs")
@@ -409,7 +409,7 @@ class Desk:
         return dict(json.loads(out.with_name(f"{out.name}.json").read_text(encoding="utf-8")))
 
     def forget_files(self, job: Row) -> None:
-        """Make the files again at the next look: something was said about the release."""
+        """Make the files again at the next look: the release has a new note."""
         shutil.rmtree(self.settings.releases / str(job["id"]), ignore_errors=True)
 
     def corrections(self, job: Row) -> list[str]:

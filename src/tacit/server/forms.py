@@ -1,4 +1,4 @@
-"""Forms as people fill them in, read as the words of plans: what is asked, and what is declared."""
+"""Forms as people fill them in, read as the words of plans: queries and declarations."""
 
 from __future__ import annotations
 

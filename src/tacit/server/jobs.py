@@ -8,8 +8,8 @@ worker, which first looks into the ledger:
     a charge, and no answer           the job is lost: charged, and no answer came; asking again costs again
     neither                           nothing was charged, and it is run
 
-The ledger decides about budgets, whatever happens here: two workers on one job could charge twice at most, and never
-answer without a charge. Which charges are a job's is told by their numbers in the ledger (`mark`), not by a clock.
+The ledger decides about budgets in any case: two workers on one job could charge twice at most, and never answer
+without a charge. The numbers of charges in the ledger (`mark`), not a clock, tell which charges are a job's.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def submit(
 ) -> str:  # fmt: skip
     """A new job for a priced question; the same form sent twice is one job. With a request it waits for approval.
 
-    A form that comes again with another question (the back button) is a new job: nobody is shown the old answer.
+    A form that comes again with another question (the back button) is a new job: the old answer is not shown.
     """
     number = form or new_secret(12)
     if (known := store.one(JOBS, id=number)) is not None:

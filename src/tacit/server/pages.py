@@ -172,7 +172,7 @@ def _approved(call: WebCall, job: Row) -> bool:
 
 
 def job_act(call: WebCall) -> Response:
-    """Cancel, run what was approved, or ask again, by who asked."""
+    """Cancel, run an approved job, or ask again, by its asker."""
     job = _job(call)
     if job["person"] != call.person.name:
         raise NotFound
@@ -277,7 +277,7 @@ def _request(call: WebCall) -> tuple[Row, dict[str, Any], Row | None]:
 
 
 def request_page(call: WebCall, **values: Any) -> Response:
-    """The officer's view of a request: what is asked, about whom, at what price, what it may reveal."""
+    """The officer's view of a request: the queries, the protected unit, the price, the privacy loss."""
     table, request, job = _request(call)
     problem, quote = "", None
     try:
@@ -403,7 +403,7 @@ def releases_page(call: WebCall) -> Response:
 
 
 def _release(call: WebCall) -> tuple[Row, frozenset[str]]:
-    """A release whose end may show, and what the person is to its table."""
+    """A release whose end may show, and the person's roles for its table."""
     job = _job(call)
     if call.desk.state(job) != "done":
         raise NotFound
@@ -416,7 +416,7 @@ def _values(call: WebCall, job: Row, access: frozenset[str]) -> bool:
 
 
 def release_page(call: WebCall, **values: Any) -> Response:
-    """A release: the tables with intervals, files, certificate, what may be done with it."""
+    """A release: the tables with intervals, files, certificate, and the possible actions."""
     job, access = _release(call)
     answer = call.desk.answer(job)
     files = sorted(

@@ -217,7 +217,7 @@ class ServerStore:
             connection.execute(sa.insert(table).values(**values))
 
     def change(self, table: sa.Table, where: Sequence[Any], /, **values: Any) -> int:
-        """Change the rows that meet these conditions; how many there were."""
+        """Change the rows that meet these conditions; returns their number."""
         with self.transaction() as connection:
             return int(connection.execute(sa.update(table).where(*where).values(**values)).rowcount)
 

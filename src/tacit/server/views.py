@@ -211,7 +211,7 @@ def people(call: WebCall) -> Response:
 
 # --- tables ------------------------------------------------------------------------------------------------
 def tables(call: WebCall) -> Response:
-    """All tables that the person may see, each with what is left."""
+    """All tables that the person may see, each with its remaining budget."""
     cards = []
     for table in call.desk.tables(call.person):
         try:
@@ -223,7 +223,7 @@ def tables(call: WebCall) -> Response:
 
 
 def table_page(call: WebCall) -> Response:
-    """One table: what is declared, versions, people and shares, what is left."""
+    """One table: declarations, versions, people and shares, remaining budget."""
     table = call.desk.table(call.path["table"], call.person)
     access = call.desk.access(table, call.person)
     keeps = "custodian" in access or "auditor" in access
@@ -275,7 +275,7 @@ def sources_page(call: WebCall) -> Response:
 
 
 def declare_page(call: WebCall) -> Response:
-    """The second step: what the file's header says, and what nobody but the custodian can know."""
+    """The second step: the facts of the file's header, and the questions for the custodian."""
     choice = call.query.get("source", "")
     data, beside = call.desk.chosen(choice)
     columns = call.desk.slow.call("columns_in", data, str(beside), False, seconds=20)
@@ -363,5 +363,5 @@ def audit_page(call: WebCall) -> Response:
 
 
 def proposals_open(call: WebCall) -> list[Any]:
-    """Proposals of a withdrawal that nobody decided on."""
+    """Undecided proposals of a withdrawal."""
     return call.desk.store.all(PROPOSALS, state="open")

@@ -1,4 +1,4 @@
-"""One request: who calls, what they sent, what they may do, and what every response carries.
+"""One request: the caller, the input, the rights, and the headers of every response.
 
 Every route is a row of one table (`Route`): path, method, who may call, the function. The function gets a `WebCall` and
 runs in a thread. Before it runs, in this order: the host is checked, the size, the rate, the session or the token, the
@@ -82,7 +82,7 @@ class WebCall:
 
     @property
     def person(self) -> Member:
-        """Who calls. A route that needs nobody does not ask."""
+        """Who calls. A route without a role asks for none."""
         if self.session is None:
             raise NotFound
         return self.session.person
@@ -257,7 +257,7 @@ def same_site(request: Request, desk: Desk) -> bool:
 
 
 async def answer(desk: Desk, route: Route, request: Request) -> Response:
-    """The response to a request for this route, whatever happens."""
+    """The response to a request for this route, in every case."""
     call: WebCall | None = None
     try:
         if host_of(request) not in desk.settings.hosts:

@@ -25,7 +25,7 @@ from tacit.errors import BadData, InvalidParameter, NotAllowed, TacitError, TooM
 from tacit.guarantees import Guarantee
 
 NEVER = "given"
-"""Words of a release that a server does not take: what is assumed of the data is the custodian's to say."""
+"""Keys of a release that a server does not take: assumptions about the data are the custodian's."""
 PAID = ("epsilon", "rho", "mu", "within")
 TWIN_ROWS = 10_000
 Values = Mapping[str, Any]
@@ -136,7 +136,7 @@ def _inside(place: Values) -> None:
 
 
 def file_of(place: Values, asked: Values, analyst: str) -> PlanFile:
-    """The plan file of what is asked, as it would lie beside the data."""
+    """The plan file of a request, as it would lie beside the data."""
     _inside(place)
     text = plan_text(place, asked, analyst)
     return read_plan_text(text, Path(place["beside"]) / f"{place['name']}.toml", releases="releases" in asked)

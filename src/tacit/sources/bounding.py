@@ -73,7 +73,7 @@ def reader_of(table: Table, relation: Any) -> Reader:
 
 
 def _plain(table: Table) -> bool:
-    """Is the bounding done by Ibis alone: in every engine alike, or by two limits one after the other?"""
+    """Is the bounding done by Ibis alone: equally in every engine, or by two limits one after the other?"""
     unit = people_of(table.unit)
     return table.portable or (unit is not None and unit.each is not None)
 

@@ -131,7 +131,7 @@ class Column:
     kind: ClassVar[str] = "a column"
 
     derived: str = ""
-    """From what it is computed, where it is not stored: an expression in its canonical text."""
+    """The source of a computed column: an expression in its canonical text."""
 
     def __post_init__(self) -> None:
         if type(self.derived) is not str or len(self.derived) > LONGEST:

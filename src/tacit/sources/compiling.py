@@ -40,7 +40,7 @@ HUGE = 1 << 62
 
 
 def _stored_as(column: Column, dtype: Any) -> bool:
-    """Can a column of this engine type hold what was declared?"""
+    """Can a column of this engine type hold the declared values?"""
     numeric = dtype.is_numeric() and not dtype.is_boolean()
     if isinstance(column, Flag):
         return bool(dtype.is_boolean() or numeric or dtype.is_string())
@@ -130,7 +130,7 @@ class Reader:
         return x if x.type().is_int32() else x.cast("int32")
 
     def _signed(self, x: Any) -> Any:
-        """An integer of 64 bits with a sign; what is too large for it stays above every bound."""
+        """A signed integer of 64 bits; a number that is too large for it stays above every bound."""
         import ibis
 
         if x.type().is_uint64():
@@ -138,7 +138,7 @@ class Reader:
         return x if x.type().is_int64() else x.cast("int64")
 
     def _whole(self, x: Any) -> Any:
-        """A whole number of 64 bits with a sign; null if there is none."""
+        """A signed whole number of 64 bits; null for other values."""
         dtype = x.type()
         if dtype.is_uint64():
             return x.try_cast("int64")
@@ -416,7 +416,7 @@ class _Maker:
         self.reader, self.schema, self.engine = reader, schema, engine
 
     def made(self, node: Node, kind: str) -> Any:
-        """A part as what it is: a finite double, a text, a truth value, a day; or missing."""
+        """A part with its own type: a finite double, a text, a truth value, a day; or missing."""
         if kind == "number":
             return self.number(node)
         if isinstance(node, Reference):
@@ -425,7 +425,7 @@ class _Maker:
         return getattr(self, kind)(node)
 
     def _kind(self, *nodes: Node) -> str:
-        """The one type of these parts; a text that is a day is one beside a day."""
+        """The one type of these parts; a text that is a day counts as a day beside a day."""
         kinds: set[str] = {type_in(node, self.schema) for node in nodes}
         return "day" if "day" in kinds else kinds.pop()
 
@@ -619,7 +619,7 @@ class _Maker:
 
 
 def _where(fits: Any, text: Any) -> Any:
-    """The text where it fits, else nothing: what is made of it afterwards never sees one that does not."""
+    """The text if it fits, else nothing: later functions never see a longer one."""
     import ibis
 
     return ibis.cases((fits, text), else_=ibis.null("string"))

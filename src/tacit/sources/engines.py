@@ -1,7 +1,7 @@
 """Differences between engines, in one place: each engine is a class, and nothing else asks for an engine's name.
 
-`Engine` holds the portable forms, for any engine that Ibis speaks to. `DuckDB` and `Spark` replace what the engine
-does better by itself, or what Ibis cannot say to it. All of them give the same integers for the same rows.
+`Engine` holds the portable forms, for any engine that Ibis speaks to. `DuckDB` and `Spark` replace the parts that the
+engine does better by itself, or that Ibis cannot express. All of them give the same integers for the same rows.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ DAY = "^[0-9]{4}(?:-[0-9]{1,2}-[0-9]{1,2}|/[0-9]{1,2}/[0-9]{1,2})"
 CLOCK = "(?:[01]?[0-9]|2[0-3]):[0-5][0-9](?::(?:[0-5][0-9]|60)(?:[.][0-9]{1,9})?)?"
 ZONE = " ?(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)"
 MOMENT = f"{DAY}(?:[ T]{CLOCK}(?:{ZONE})?)?$"
-"""The grammar of numbers and days in text, the same in every engine: what is not in it is missing. White space of
-ASCII around a value is passed over. Of a moment the day is taken that is written, whatever clock and zone say."""
+"""The grammar of numbers and days in text, the same in every engine: any other text is missing. White space of
+ASCII around a value is passed over. A moment stands for its written day, in every zone."""
 
 
 class Engine:
@@ -79,7 +79,7 @@ class Engine:
         return text.re_extract(pattern, 0)
 
     def real(self, text: Any) -> Any:
-        """The number that a text stands for; null where it is none."""
+        """The number that a text stands for; null for any other text."""
         import ibis
 
         text = self.trimmed(text)
@@ -94,7 +94,7 @@ class Engine:
         )
 
     def plain(self, text: Any) -> Any:
-        """The finite number that all of a text is, in plain digits; null where it is none."""
+        """The finite number that a whole text is, in plain digits; null for any other text."""
         import ibis
 
         is_number = (self.matched(text, PLAIN) == text) & (text != "")
@@ -111,7 +111,7 @@ class Engine:
         )
 
     def whole(self, text: Any) -> Any:
-        """The whole number that a text stands for, exactly; null where it is none, or too long."""
+        """The whole number that a text stands for, exactly; null for any other text, or a longer number."""
         import ibis
 
         trimmed = self.trimmed(text)
@@ -119,7 +119,7 @@ class Engine:
         return ibis.ifelse(plain, trimmed.try_cast("int64"), self.rounded_whole(self.real(text)))
 
     def rounded_whole(self, x: Any) -> Any:
-        """A double that is a whole number below 2^53, as an integer; null where it is none."""
+        """A double that is a whole number below 2^53, as an integer; null for any other."""
         import ibis
 
         most = float(1 << 53)
@@ -128,7 +128,7 @@ class Engine:
         return ibis.ifelse(integer.cast("float64") == inside, integer, ibis.null("int64"))
 
     def day(self, text: Any) -> Any:
-        """The day that a text stands for; null where it is none."""
+        """The day that a text stands for; null for any other text."""
         import ibis
 
         text = self.trimmed(text)
@@ -291,7 +291,7 @@ class DuckDB(Engine):
         return backend.table(name), drop
 
     def hold_text(self, backend: Any, text: str) -> tuple[str, Callable[[], None]]:
-        """The name of a table that holds what a statement gives, and a call that drops it."""
+        """The name of a table with a statement's result, and a call that drops it."""
         name = f"__tacit_{secrets.token_hex(8)}"
         backend.con.execute(f"CREATE TEMP TABLE {name} AS {text}")
         return name, lambda: backend.con.execute(f"DROP TABLE IF EXISTS {name}")

@@ -1,4 +1,4 @@
-"""The one door to the engines: every call that reads a file's head, or a person's row, passes one of these.
+"""The error boundary of the engines: every call that reads a file's head, or a person's row, passes one of these.
 
 Engines, Arrow, pandas and Polars quote the row they stumble over: in the error, in its context, in a warning, in a
 log line. Two functions keep all of that inside.
@@ -9,7 +9,7 @@ log line. Two functions keep all of that inside.
   Any failure there gives one fixed sentence (`ReadFailed`), without a cause and without a context. A fault that a
   single row could cause must not get that far: its value becomes missing in the engine.
 
-A request to stop (KeyboardInterrupt, SystemExit) passes both, without what was going on when it came.
+A request to stop (KeyboardInterrupt, SystemExit) passes both, without its context.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def stopped() -> KeyboardInterrupt | None:
 
 
 def each(things: Iterable[T], what: str) -> Iterator[T]:
-    """The same things; how many are done is told before each of them, and at the end."""
+    """The same things; the progress shows their number before each of them, and at the end."""
     known = list(things)
     for done, thing in enumerate(known):
         tell(what, done, len(known))
@@ -134,7 +134,7 @@ def each(things: Iterable[T], what: str) -> Iterator[T]:
 
 @contextlib.contextmanager
 def polled(progress: Callable[[], float], what: str) -> Iterator[None]:
-    """While the engine is at work: what it says of itself, in percent, now and then, from a thread of its own."""
+    """While the engine is at work: its own progress in percent, now and then, from a thread."""
     current = _current.get()
     if current is None:
         yield

@@ -48,7 +48,7 @@ class Expression:
         return frozenset()
 
     def check(self, schema: Schema) -> None:
-        """Every column is declared and compared with what it can be compared with; otherwise an error."""
+        """Checks that every column is declared and compared with a value of its kind."""
 
     def never_unknown(self, schema: Schema) -> bool:
         """Is the answer true or false in every row?"""

@@ -1,9 +1,9 @@
-"""Facts: what the numbers of a read rest on, established on the state of the data that gives them.
+"""Facts: the preconditions of the numbers of a read, established on the state of the data that gives them.
 
-A sensitivity, a public number or a budget rests on more than the schema: that every file is read once, that the keys
-of a public table do not repeat, that no row decides how many rows there are, that the rows belong to the table whose
-ledger is charged. Whoever opens data establishes all of it and hands it on as one object, `Facts`. Nobody asks the file
-system again afterwards.
+A sensitivity, a public number or a budget rests on more than the schema: that every file is read once, that the keys of
+a public table do not repeat, that no row decides how many rows there are, that the rows belong to the table whose
+ledger is charged. Code that opens data establishes all of it and hands it on as one object, `Facts`. Nobody asks the
+file system again afterwards.
 
 How it stays true when the data change:
 

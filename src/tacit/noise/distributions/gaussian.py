@@ -115,7 +115,7 @@ class DiscreteGaussian(DiscreteDistribution):
         return flint.arb(0)
 
     def variance_ball(self) -> Ball:
-        """sigma^3 Z'/Z with Z = sum exp(-k^2/2 sigma^2), from whichever of its two series is short."""
+        """sigma^3 Z'/Z with Z = sum exp(-k^2/2 sigma^2), from the shorter of its two series."""
         v = self.parameter
         if v < 1:
             return 2 * _square_sum(v) / normaliser(v)

@@ -1,1 +1,1 @@
-"""Pairs of distributions, one file a kind; README.md of the room says what a new kind answers."""
+"""Pairs of distributions, one file a kind; README.md of the room lists the methods of a new kind."""

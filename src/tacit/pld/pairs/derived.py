@@ -378,7 +378,7 @@ _POINTS = 128
 _MOST_POINTS = 1024
 """Longer walks have fewer points a step."""
 _CHOICES = 512
-"""For so many values of epsilon a split is chosen; others take that of the next."""
+"""A split is chosen for this many values of epsilon; others take that of the next."""
 _ROUNDED = 1 + 1e-12
 """Above the rounding of an exponential of at most 700, a product and a sum."""
 _FURTHEST = 700.0
@@ -387,7 +387,8 @@ _FURTHEST = 700.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _GroupWalk:
-    """All steps but the first: from s `spacing` on, `rest[s + middle]` is what the best split found of them leaves.
+    """All steps but the first: from s `spacing` on, `rest[s + middle]` is the remainder after the best known split of
+    them.
 
     `first` is the curve of one step on the grid, with which a split is chosen; the chosen one is then bounded anew.
     """
@@ -397,7 +398,7 @@ class _GroupWalk:
     rest: Floats
 
     def choose(self, epsilons: Floats) -> tuple[Floats, Floats]:
-        """For each epsilon the first step's share, rounded down, and what the others add, rounded up."""
+        """For each epsilon the first step's share, rounded down, and the others' part, rounded up."""
         epsilons = np.asarray(epsilons, dtype=np.float64)
         few = epsilons
         if len(epsilons) > _CHOICES:

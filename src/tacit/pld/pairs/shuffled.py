@@ -21,7 +21,7 @@ from tacit.pld.pairs.base import Pair, check_order
 LARGEST_SHUFFLED = 50.0
 """Above this local epsilon nobody else's answer hides one."""
 _REACH, _FLOOR = 11.5, 40
-"""Values of a binomial beyond so many standard deviations, and so many values, are put at the largest loss."""
+"""Values of a binomial beyond this many standard deviations, and this many values, are put at the largest loss."""
 _MOST_ATOMS = 2_500_000
 _NEAR, _FINE, _CHUNK, _FEW = 8.0, 2048, 400_000, 1 << 16
 """More atoms than a few are gathered at nodes: a 256th of a standard deviation of the loss apart near 0, and a 2048th
@@ -159,7 +159,7 @@ class ShuffledPair(Pair):
         )  # fmt: skip
 
     def renyi(self, order: float) -> float:
-        """ln(sum p e^((a-1) loss)) / (a-1), over the atoms; never above what the local epsilon gives."""
+        """ln(sum p e^((a-1) loss)) / (a-1), over the atoms; never above the bound by the local epsilon."""
         from tacit.pld.pairs.derived import ApproximatePair
 
         check_order(order)
@@ -179,7 +179,7 @@ class ShuffledPair(Pair):
 
 
 def _cells(pair: ShuffledPair, share: float) -> Iterator[tuple[list[_Cell], float, float]]:
-    """Cells, what is left over of their weight, and their weights' relative error, in parts."""
+    """Cells, the remainder of their weight, and their weights' relative error, in parts."""
     others, size, told = pair.people - 1, pair.outcomes, pair.telling
     with precision(160):
         less = ball(pair.epsilon).expm1()
@@ -309,7 +309,7 @@ class _Gathered:
 
 
 def _fair(c: NDArray[np.int64]) -> tuple[NDArray[np.int64], Floats, Floats, float]:
-    """Values and masses of Bin(c, 1/2) for each c, a row each, what is left out, and their relative error.
+    """Values and masses of Bin(c, 1/2) for each c, a row each, the omitted mass, and their relative error.
 
     The largest mass is C(2m, m)/4^m, m = c/2 rounded up: e^(-1/8m + 1/192m^3 - 1/640m^5)/sqrt(pi m), by Stirling's
     series with an error below 2^-8 m^-7; the others by their ratios.

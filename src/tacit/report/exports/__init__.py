@@ -4,7 +4,7 @@
 
     write_workbook("stays.xlsx", releases, words=PublicWords(title="Hospital stays"))
 
-Everything is post-processing of what was released; the same releases and words give the same bytes.
+Everything is post-processing of the release; the same releases and words give the same bytes.
 """
 
 from __future__ import annotations

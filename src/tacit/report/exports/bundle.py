@@ -56,7 +56,7 @@ def bundle_bytes(folder: PublishedFolder, *, ledger: str, key: SigningKey) -> by
 
 
 def _entries(folder: PublishedFolder, ledger: str) -> dict[str, Any]:
-    """The charge, its answer and what was said about it later, with the anchor of the chain."""
+    """The charge, its answer and later notes about it, with the anchor of the chain."""
     from tacit.ledger import Ledger
 
     number = int(folder.first["ledger"]["sequence"])

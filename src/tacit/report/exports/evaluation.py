@@ -33,7 +33,7 @@ LARGE_EPSILON, LARGE_DELTA = 10.0, 1e-5
 
 @dataclass(frozen=True, slots=True)
 class EvaluationPoint:
-    """One point: its level (0 on top), what is asked, the finding, the sentence, and the evidence."""
+    """One point: its level (0 on top), the question, the finding, the sentence, and the evidence."""
 
     level: int
     asked: str

@@ -1,4 +1,4 @@
-"""A label for the public: what is published, about whom, what it can reveal at most, for how long, who answers for it.
+"""A label for the public: the publication, its people, its largest loss, its duration, and its publisher.
 
 One card for the whole release, in English and in German, as an HTML page, as a snippet for another page, and as a
 picture. Numbers are rounded against us, as `Guarantee.explain` rounds them.

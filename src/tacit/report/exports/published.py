@@ -40,7 +40,7 @@ _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 
 @dataclass(frozen=True, slots=True)
 class PublishedColumn:
-    """One column of a file of values: its heading, its label, its type (string, integer, number), what it is."""
+    """One column of a file of values: its heading, its label, its type (string, integer, number), its meaning."""
 
     name: str
     label: str
@@ -49,7 +49,7 @@ class PublishedColumn:
 
     @property
     def is_key(self) -> bool:
-        """Does it say what a number is about, rather than being one?"""
+        """Does it describe a number, rather than being one?"""
         return self.name not in (*NUMBERS, QUALITY)
 
 
@@ -81,7 +81,7 @@ class PublishedTable:
 
     @property
     def keys(self) -> tuple[PublishedColumn, ...]:
-        """The columns that say what a number is about."""
+        """The columns that describe the numbers."""
         return tuple(c for c in self.columns if c.is_key)
 
     @property
@@ -117,7 +117,7 @@ class PublishedFolder:
 
     @property
     def charge(self) -> Guarantee:
-        """The guarantee of all releases of the plan together: what the ledger was charged."""
+        """The guarantee of all releases of the plan together: the ledger's charge."""
         return from_record(self.first["plan"]["charge"])
 
     @property

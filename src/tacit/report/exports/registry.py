@@ -114,7 +114,7 @@ def stated(folder: PublishedFolder) -> Guarantee:
 
 
 def in_words(bound: Bound) -> str:
-    """The bound as a short phrase, its numbers rounded up to three digits: never less than what was certified."""
+    """The bound as a short phrase, its numbers rounded up to three digits: never less than the certified one."""
     if type(bound) not in (Pure, Approximate, Concentrated, GaussianDP):
         return str(bound)
     return " with ".join(f"{name} = {digits_up(float(value))}" for name, value in bound.parameters.items())

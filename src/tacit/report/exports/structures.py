@@ -34,7 +34,7 @@ STATUS = {"A": "Normal value", "U": "Low reliability", "O": "Missing value"}
 def structure_text(flows: Mapping[str, tuple[str, str]], *, prepared: str, about: str = "") -> str:
     """One message for all dataflows: {stem of the file: (title, SDMX-CSV text)}; `prepared` is a day.
 
-    `about` is what every dataflow says of itself: its guarantee, its condition, a withdrawal.
+    `about` is the common description of every dataflow: its guarantee, its condition, a withdrawal.
 
     SDMX has no data structure without a dimension, so that a release of a single number without a period has none.
     """

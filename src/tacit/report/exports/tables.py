@@ -263,7 +263,7 @@ TAKEN = (
 def sdmx_text(release: Release, words: PublicWords, *, form: int = FORM) -> str:
     """One release as SDMX-CSV; empty if there is no number or an interval has no end.
 
-    Form 1 is what the first version wrote, for comparing.
+    Form 1 is that of the first version, for comparing.
     """
     held = release.columns
     keys = [n for n in held if n not in ("value", "low", "high")]

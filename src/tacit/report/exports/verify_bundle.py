@@ -230,7 +230,7 @@ def _contents(
 
 
 def _signature(said: dict[str, Any], name: str, key: bytes, check: Any) -> list[str]:
-    """A signature by the bundle's key must hold; one by another key cannot be checked here, and that is said."""
+    """A signature by the bundle's key must hold; one by another key cannot be checked here, and the output says so."""
     held = said.get("signature")
     if held is None:
         return []

@@ -1,7 +1,7 @@
-"""An Excel workbook for publication: a cover sheet that says what it is, then a sheet a release.
+"""An Excel workbook for publication: a cover sheet with its description, then a sheet a release.
 
-Numbers are numbers, days are days. Every text goes through `tacit.curator.cells.safe_text` and is stored as text:
-no cell is a formula, in Excel or in what is saved from it. Without the extra `formats` there is no openpyxl, and it is
+Numbers are numbers, days are days. Every text goes through `tacit.curator.cells.safe_text` and is stored as text: no
+cell is a formula, in Excel or in a file saved from it. Without the extra `formats` there is no openpyxl, and it is
 refused before anything is charged.
 """
 
@@ -48,7 +48,7 @@ def ready() -> None:
 
 
 def workbook(releases: Sequence[Release], words: PublicWords, *, form: int = FORM) -> bytes:
-    """The workbook as bytes; the same for the same releases and words. Form 1 is what the first version wrote."""
+    """The workbook as bytes; the same for the same releases and words. Form 1 is that of the first version."""
     ready()
     import openpyxl
 
