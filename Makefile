@@ -55,7 +55,7 @@ test: $(STAMP) $(SPARK)
 
 browser:
 	@command -v chromium >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
-	    DEBIAN_FRONTEND=noninteractive timeout 600 apt-get install -y -q --no-install-recommends chromium >/dev/null; }
+	    { timeout 120 apt-get update -q >/dev/null || true; } && DEBIAN_FRONTEND=noninteractive timeout 600 apt-get install -y -q --no-install-recommends chromium >/dev/null; }
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
