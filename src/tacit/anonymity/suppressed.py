@@ -341,7 +341,7 @@ class _SuppressionSearch:
 
     @property
     def costs(self) -> Floats:
-        """Of each cell. A cell of 0 costs a little in value too, so that none is suppressed for nothing."""
+        """Of each cell. A cell of 0 costs a little in value too, so that no cell is suppressed without need."""
         if self.objective == "number":
             return np.ones(len(self.counts))
         return self.counts.astype(np.float64)

@@ -84,7 +84,7 @@ class Solutions:
 
     @property
     def unique(self) -> bool:
-        """Proved: one solution, and no other."""
+        """Proved: there is one solution, and no other."""
         return self.complete and len(self.found) == 1
 
 

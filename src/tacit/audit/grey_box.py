@@ -5,8 +5,8 @@ after the first draw, draws, parameters of the noise, types, shapes and texts, a
 runs part. Where the output is the answer plus noise, the difference of the outputs is the difference of the true
 answers, which is held against the declared sensitivity and against the scale of the noise.
 
-A right mechanism may part as well: sparse vector stops where noise tells it to. So a parting accuses only where no
-proof of the data-dependent step is declared (`data_dependent_proof` of the function).
+A right mechanism may part as well: sparse vector stops where noise tells it to. So a difference counts as a fault only
+if the function declares no proof of its data-dependent step (`data_dependent_proof`).
 """
 
 from __future__ import annotations

@@ -211,7 +211,7 @@ def training(
 
 
 def _scores(model: Any, rows: Floats, targets: AnyArray) -> Floats:
-    """How well the model knows each canary: larger means that it was rather in."""
+    """The model's score of each canary: a larger one suggests that it was in the training rows."""
     classes = getattr(model, "classes_", None)
     if classes is not None and hasattr(model, "predict_proba"):
         shares = np.asarray(model.predict_proba(rows))

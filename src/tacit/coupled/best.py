@@ -224,7 +224,8 @@ NEARLY = Fraction(1, 10**9)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BestSimulator:
-    """A simulator, its exact delta (at the lower end of e^epsilon), and what no simulator is below (at the upper).
+    """A simulator, its exact delta (at the lower end of e^epsilon), and a lower bound for all simulators (at the
+    upper).
 
     `block` and `solved` prove the lower end; `hardest` is where the upper one is reached.
     """

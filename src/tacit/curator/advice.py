@@ -211,7 +211,7 @@ def _narrower(statistic: Any, schema: Schema) -> Iterator[tuple[str, str, dict[s
 
 
 def _coarser(statistic: Any, schema: Schema) -> Iterator[tuple[str, Statistic, float]]:
-    """Half as many bins, or one column less: (what, the statistic, how many times more rows a cell has)."""
+    """Half as many bins, or one column less: (the change, the statistic, the factor by which a cell gains rows)."""
     entries = tuple(statistic.by)
     for i, entry in enumerate(entries):
         name = entry.column if isinstance(entry, Binned) else entry

@@ -531,7 +531,7 @@ def _rows(
 
 
 def _exact(share: Floats, rows: Floats, tail: float, side: int) -> Floats:
-    """Clopper and Pearson's end for this share of at least `rows` rows; nothing is known of no rows."""
+    """Clopper and Pearson's end for this share of at least `rows` rows; without rows it is trivial."""
     from scipy.special import betaincinv
 
     n = np.floor(rows)

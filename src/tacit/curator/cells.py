@@ -78,7 +78,7 @@ def _renamed(found: dict[str, list[Any]]) -> dict[str, list[Any]]:
 
 
 def _fresh(name: str, taken: Iterable[str]) -> str:
-    """The name, with lines below it as long as somebody has it already."""
+    """The name, with underscores appended until it is free."""
     others = set(taken)
     while name in others:
         name += "_"
@@ -262,7 +262,7 @@ class QualityRule:
 
 
 def rule_of(release: Release) -> QualityRule:
-    """The rule for a release: against the value, but for days, for functions and for errors of synthetic rows."""
+    """The rule for a release: relative to the value, except for days, functions and errors of synthetic rows."""
     statistic: Any = release.planned.ask.statistic
     assignment = release.planned.assignment
     now = release.data.get("quality_rule", 1) >= RULE

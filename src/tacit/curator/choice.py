@@ -6,9 +6,9 @@ another mechanism gives new requests that one, and old answers keep theirs, with
     {"format": 1, "charged_by": theorem, "releases": [{"assignment": ..., "grid": ..., "sensitivity": ...}]}
 
 Objects are written as {"is": name, field: value, ...} and read through a closed table of names (`KNOWN`), never by
-import. Fractions are texts, so that no number is rounded. Beside the numbers stands why this was chosen, as it was
-said then; nothing is computed from that. A long array that the question itself gives (which cells a margin adds up) is
-written as its digest and taken from the question again.
+import. Fractions are texts, so that no number is rounded. The reason for the choice is stored beside the numbers, in
+the words of its time; no computation uses it. A long array that the question itself gives (which cells a margin adds
+up) is written as its digest and taken from the question again.
 """
 
 from __future__ import annotations

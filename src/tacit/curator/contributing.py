@@ -1,7 +1,7 @@
 """A curator's part in a joint release: charged before it is read, once a session, and recorded without an answer.
 
 A plan of shares is a type of its own, since its numbers have only a part of the noise. Only `contribute` takes it.
-And what both roads need before a charge: a source of noise that can be drawn from.
+Both ways also need a usable source of noise before a charge.
 """
 
 from __future__ import annotations

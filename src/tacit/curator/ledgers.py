@@ -450,7 +450,7 @@ class LedgerResolver:
         return ledger
 
     def for_looking(self, facts: Facts) -> Ledger:
-        """The ledger, if it keeps a mark for as long as the table is there: a file's is not that of a session."""
+        """The ledger, if it keeps a mark as long as the table exists: a file's ledger, not that of a session."""
         if home_of(self._data, self.table) is not None and self._named is None and self.existing() is None:
             raise InvalidParameter(
                 parameter="ledger", value=None, must="be named before somebody looks at a file",

@@ -264,7 +264,7 @@ def _approximate(
     total: Price, questions: Mapping[int, Question], linear: Weights, squared: Weights, earlier: bool,
     bounded: Sequence[int] = (),
 ) -> dict[int, Price]:  # fmt: skip
-    """An (epsilon, delta), some of it as epsilons and some as squares of mu: the best cut between the two."""
+    """An (epsilon, delta), partly as epsilons and partly as squares of mu: the best division between the two."""
     needy = [i for i in questions if needs_delta(questions[i]) or i in bounded]
     normal_only = [i for i in questions if is_gaussian(questions[i])]
     others = [i for i in questions if i not in needy and i not in normal_only]

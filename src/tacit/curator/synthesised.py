@@ -92,7 +92,7 @@ class SynthesisAssignment(Assignment):
 
     # --- running ----------------------------------------------------------------------------------------
     def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> NoisyParts:
-        """Choices, measurements, rows; lets go of the counts, however it ends."""
+        """Choices, measurements, rows; drops the counts in every case."""
         (read,) = cells
         assert isinstance(read, MarginCells)
         statistic, details = question.statistic, question.details

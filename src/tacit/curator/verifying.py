@@ -268,7 +268,7 @@ class CheckResult:
     fallen: str = ""
     """The release that was withdrawn or replaced, where this is what does not hold."""
     notable: bool = False
-    """Must a reader know it though it holds? As a look at the data before they were declared."""
+    """Must a reader know it though it holds? The note about a look at the data before they were declared."""
 
     def __str__(self) -> str:
         word = {True: "holds", False: "DOES NOT HOLD", None: "not checked"}[self.holds]

@@ -375,7 +375,7 @@ def busy(problem: BaseException) -> bool:
 
 
 def passing(problem: BaseException) -> bool:
-    """Does the database say that a transaction came to nothing, and may be tried again?"""
+    """Does the database report that a transaction had no effect, and may be tried again?"""
     original = getattr(problem, "orig", None) or problem
     return busy(problem) or getattr(original, "sqlstate", None) in _AGAIN
 

@@ -122,7 +122,7 @@ class ResponseLaw:
         return ends[before, 0], ends[np.minimum(after, len(points) - 1), 1]
 
     def quantile(self, count: int, miss: float) -> float:
-        """The least w with Pr[|(X - n q)/(p - q) - c| > w] <= miss, for a true count; infinite where it is too dear."""
+        """The least w with Pr[|(X - n q)/(p - q) - c| > w] <= miss, for a true count; infinite if it takes too long."""
         rest = self.people - count
         widths = [_window(m, r) for m, r in ((count, self.p), (rest, self.q))]
         if sum(w[1] - w[0] for w in widths) > _MOST_POINTS or miss < 1e-9:

@@ -281,7 +281,7 @@ def _shares(
 ) -> Floats:
     """Shares of the levels by the fixed-point rule of `strategies.optimised`, on a sample of ranges.
 
-    They depend on no price: a question that is asked again, for more or for less, finds them made.
+    They depend on no price: the same question at another price finds them made.
     """
     moved = np.array(moves)
     free = moved > 0
@@ -412,7 +412,7 @@ class RangeAnswers(TableMechanism):
         return lengths * self.noise.variance, lengths, lengths
 
     def _lumps(self) -> float:
-        """Coarse noise is lumpy: the variance of its continuous counterpart, whose tail is above it, over its own."""
+        """The variance of coarse noise's continuous counterpart, whose tail is above it, over its own variance."""
         found = [
             (2 * float(m.distribution.noise_scale) ** 2, variance_of(m))
             for m in self._mechanisms

@@ -1,4 +1,4 @@
-"""A joint release's way with a question: shares of noise on sums, cells of a declared domain, coefficients.
+"""The answers of a joint release: shares of noise on sums, cells of a declared domain, coefficients.
 
 Each holder runs the assignment on its own rows and gets its vector; `layout` says what lies where in it, and `received`
 reads the parts back from the sum.

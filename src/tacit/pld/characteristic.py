@@ -132,7 +132,7 @@ class CharacteristicComposition:
         return self._rough
 
     def _last_alive(self, spread: float, saddle: SaddlePoint, epsilon: float, delta: float) -> float:
-        """The last frequency that the sample leaves alive."""
+        """The last frequency that is not negligible in the sample."""
         guess, sample = 20 / saddle.sigma, self._sample
         if sample is None or not sample.members or not sample.prepare(saddle, guess):
             return guess

@@ -219,7 +219,7 @@ def _strip_error(mu: float, strip: float, spacing: float, reach: QuadratureRange
 
 
 def integer_rule(std: Floats, s: float, rates: Floats, reach: QuadratureRange) -> Rule | None:
-    """Sums over the integers: themselves where few, else (by the same strip) the integral, on coarser nodes."""
+    """Sums over the integers: directly if they are few, else (by the same strip) the integral, on coarser nodes."""
     mu = s / std
     strip = min(math.pi / (2 * float(np.max(mu))), STRIP)
     own = 2 * math.pi * strip * float(np.min(std))
@@ -494,7 +494,7 @@ def positive_half(rows: AtomRows) -> WithoutReplacementRule:
 
 
 def larger_half(rows: AtomRows, rates: Floats, reach: QuadratureRange) -> WithoutReplacementRule:
-    """For tables that are met in both orders: the larger of both curves."""
+    """For tables of which both orders of neighbours occur: the larger of both curves."""
     ratio, q, lost = _larger_atoms(rows)
     # Where two curves cross is known to a unit of their height over the angle, which is the mass there.
     top = float(np.max(np.log1p(rates * np.expm1(np.minimum(ratio, _HALF_FURTHEST)))))

@@ -461,7 +461,7 @@ _FEW = 16.0
 _BLOCK = 32
 """Rows whose tables of powers fit into a cache."""
 _BRIDGE = 16
-"""Shorter gaps between frequencies that are not negligible are computed along."""
+"""Short gaps between frequencies that are not negligible are computed as well."""
 _BUDGET = 1e9
 """Turns of single nodes that may be computed before the grid of losses is the cheaper way."""
 _NOTHING = 1e-16

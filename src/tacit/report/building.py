@@ -389,7 +389,7 @@ def _title(planned: Planned, name: str, words: PublicWords) -> str:
 
 
 def _name(planned: Planned, name: str) -> str:
-    """The name as it was given; one that was made of the statistic with blanks."""
+    """The given name; a name made from the statistic gets blanks."""
     return name.replace("-", " ") if name == title_of(planned.ask) else name
 
 

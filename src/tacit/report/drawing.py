@@ -433,7 +433,7 @@ def axes_of_table(cells: Sequence[CellView]) -> tuple[list[Key], list[Key]]:
 
 
 def says_numbers(cells: Sequence[CellView], labels: float = LABELS) -> bool:
-    """Has each cell room for its value and the ends of its interval? Small pictures have less, and wider names."""
+    """Has each cell room for its value and the ends of its interval? Small pictures have fewer, and wider names."""
     return min(map(len, axes_of_table(cells))) <= (MOST_ACROSS if labels <= LABELS else MOST_SMALL)
 
 
@@ -549,7 +549,7 @@ FIELD_LABELS = 16.0
 
 
 def fits_a_map(cells: Sequence[CellView]) -> bool:
-    """Do both keys lie on lines, and have all their crossings a cell?"""
+    """Do both keys lie on lines, and does every crossing have a cell?"""
     placed = all(len(c.keys) == 2 and None not in map(key_place, c.keys) for c in cells)
     if not placed:
         return False

@@ -122,7 +122,7 @@ def fitting(view: ReleaseView) -> Picture:
 
 
 REGRESSION = "regression"
-"""Its table is read as it stands: terms with coefficients and standard errors, then the lines of the model."""
+"""Its table is read by lines: terms with coefficients and standard errors, then the lines of the model."""
 
 
 def draw(view: ReleaseView) -> Drawn:

@@ -1,4 +1,4 @@
-"""Survival curves as one expects them: steps with a band, a line a group, and the numbers at risk below."""
+"""Survival curves in the usual form: steps with a band, a line a group, and the numbers at risk below."""
 
 from __future__ import annotations
 

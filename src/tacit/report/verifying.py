@@ -309,7 +309,7 @@ def _number(cell: str) -> float:
 
 
 def _keys_of(path: Path, planned: Planned, cells: int) -> tuple[tuple[Any, ...], ...]:
-    """Keys that no plan knows: as the Parquet file has them, in the types that such keys have."""
+    """Keys that the plan does not list: with the values and types of the Parquet file."""
     import pyarrow
     import pyarrow.parquet
 

@@ -151,7 +151,7 @@ def finish(store: ServerStore, job: Row, state: str, **values: Any) -> bool:
 
 
 def cancel(store: ServerStore, number: str) -> None:
-    """Cancel what waits; ask what runs to stop."""
+    """Cancel a waiting job; ask a running one to stop."""
     waits = [JOBS.c.id == number, JOBS.c.state.in_(("asked", "queued"))]
     message = "cancelled before it began; nothing was charged"
     if not store.change(JOBS, waits, state="cancelled", message=message, ended=now()):

@@ -265,7 +265,7 @@ def replay(place: Values, asked: Values, analyst: str, out: str, key: str) -> di
 
 
 def written(out: Path, file: PlanFile, plan: Plan, releases: Releases, curator: Curator) -> dict[str, Any]:
-    """The release's folder, and `answer.json` beside it: what pages and programs are shown."""
+    """The release's folder, and `answer.json` beside it, which pages and programs show."""
     from tacit.report.folder import write_release
 
     place = int(releases[0].certificate["ledger"]["sequence"])

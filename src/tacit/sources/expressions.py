@@ -174,7 +174,7 @@ class Not(Expression):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinedConditions(Expression):
-    """Parts that are joined by one word."""
+    """Parts between occurrences of one word."""
 
     parts: tuple[Expression, ...]
 

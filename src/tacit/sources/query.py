@@ -213,7 +213,7 @@ def _one_pass(table: Table, relation: Any, requests: list[Aggregation]) -> list[
 
 
 def _placed(table: Table, query: Any, names: dict[Axis, str]) -> tuple[Any, frozenset[str]]:
-    """The grouped query, with the words of long lists as their places; and of which columns.
+    """The grouped query, with the words of long lists as their places; and the columns of those lists.
 
     Every group stays, a word outside the list without a place: a coarser question may count it. Words are compared by
     their bytes, after the grouping: the list is joined to the groups, not to the rows.

@@ -95,7 +95,7 @@ def row_limit(unit: Unit) -> int:
 
 
 def group_limit(unit: Unit, cells: int | None) -> int:
-    """In how many cells one unit can be counted."""
+    """The number of cells in which one unit can be counted."""
     base, _ = base_unit(unit)
     limits = [row_limit(unit)]
     if isinstance(base, People) and base.groups is not None:
@@ -532,7 +532,7 @@ class Statistic(ABC):
     ) -> tuple[Floats, ...]:
         """Value, low and high of every value, where the layout is `listed`; `noise` is the mechanism of each part.
 
-        A fourth says how far the ends reached before they were cut.
+        A fourth column has the ends before they were cut.
         """
         raise NotImplementedError
 

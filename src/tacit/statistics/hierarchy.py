@@ -461,7 +461,7 @@ def hierarchy(
 ) -> Hierarchy:
     """Counts of every level: of nested columns (["region", "district"]), or of one column with a map to its parents.
 
-    `parents` maps each key to what contains it, up to the top, which maps to None; pairs (child, parent) are
+    `parents` maps each key to the group that contains it, and the top to None; pairs (child, parent) are
     taken too. Two parents, a cycle, a parent that is no node: errors, before anything is read.
     """
     pairs = list(parents.items()) if isinstance(parents, Mapping) else () if parents is None else parents
@@ -522,7 +522,7 @@ def _places(tree: Tree, nodes: Sequence[Any]) -> npt.NDArray[np.int64]:
 
 
 def _ancestors(tree: Tree, leaves: Sequence[Any], parts: Sequence[Level]) -> list[npt.NDArray[np.int64]]:
-    """For each level the place of each leaf's ancestor on it; -1 where its way ends above."""
+    """For each level the place of each leaf's ancestor on it; -1 if the leaf ends above it."""
     on_level = np.full(len(tree.order), -1, dtype=np.int64)
     for _, nodes in parts:
         on_level[_places(tree, nodes)] = np.arange(len(nodes))
@@ -559,7 +559,7 @@ def _check_leaves(tree: Tree, leaves: Sequence[Any]) -> None:
 def tree_sensitivity(
     tree: Tree, leaves: Sequence[Any], unit: Unit, *, absent: bool, levels: Collection[int] | None = None
 ) -> GlobalSensitivity:
-    """Ways down as 0/1 vectors: one alone (add-or-remove, or against nothing), or two and what they do not share.
+    """Paths from the root as 0/1 vectors: one alone (add-or-remove, or against nothing), or the difference of two.
 
     `levels` are those that are released; nodes on other levels count for nothing.
     """

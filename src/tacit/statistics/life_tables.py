@@ -92,7 +92,7 @@ class LifeTable:
         return by
 
     def _middle(self, n: int) -> tuple[Floats, Floats]:
-        """Those under observation in the middle of the first n bins, half of whose events are over by then."""
+        """People under observation in the middle of the first n bins, when half of their events are over."""
         by = self._exposed_by_cells()[:n] - self._events_by_cells(n) / 2
         return self.exposed[:n] - self.events.sum(axis=0)[:n] / 2, by
 

@@ -206,7 +206,7 @@ class SurvivalCurves(Statistic):
         return edges.index(float(self.horizon))
 
     def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, AnyArray]:
-        """Those behind the last edge are one number, whatever happened to them there."""
+        """People behind the last edge are one number, whatever happened to them there."""
         held = cells[0].values[CountRows(where=self.where)]
         return {CELLS: held[..., :-1, :], BEYOND: held[..., -1, :].sum(axis=-1)}
 

@@ -437,7 +437,7 @@ def fitting_bits(asked: Integers, answers: Sequence[float]) -> dict[int, int]:
     """The places whose bit is the same in every fitting pattern, found by meeting in the middle.
 
     Sums are compared by one word each, a sum of theirs with odd weights modulo 2^64. Equal sums have equal words, so
-    that no solution is missed; should different sums share one, less is claimed, and nothing wrong.
+    that no solution is missed; if different sums share one, the claim is weaker, and not wrong.
     """
     import numpy as np
 

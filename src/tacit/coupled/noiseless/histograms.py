@@ -675,7 +675,7 @@ def _epsilon(delta_at: Any, threshold: int, delta: float, floor: float) -> float
             "truncated histogram",
             delta,
             smallest,
-            hint="a larger threshold has a smaller one; or add noise",
+            hint="raise the threshold to lower delta, or add noise",
             ours=True,
         )
     return found

@@ -276,7 +276,7 @@ def _ratio(law: AnswerLaws, found: Fraction | None, wider: Fraction) -> float:
 
 
 def _best(law: AnswerLaws, delta: float) -> tuple[float, float, float, float]:
-    """(No factor is below this, a factor, no delta at epsilon = 0 is below this, a delta at epsilon = 0)."""
+    """(A lower bound on the factor, a factor, a lower bound on delta at epsilon = 0, a delta at epsilon = 0.)"""
     cells = [
         Cell(
             prior="the law", pair="a row", value=x, auxiliary=None, probability=Fraction(1, len(law.given)),

@@ -145,7 +145,7 @@ class AdditiveModel(ModelStatistic):
             raise InvalidParameter(parameter="bins", value=self.bins, must=f"be at most {MOST_BINS}")
 
     def describe(self) -> dict[str, Any]:
-        """Terms that are not asked for are not told."""
+        """Terms that are not asked for are left out."""
         said = ModelStatistic.describe(self)
         return {k: v for k, v in said.items() if v or k not in ("interactions", "monotone")}
 

@@ -187,7 +187,7 @@ class TreeAssignment(Assignment):
         return tuple(dict.fromkeys(("tree-scores", "tree-levels", *self.plan.theorems)))
 
     def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> NoisyParts:
-        """Grows the tree and lets go of the rows, however it ends."""
+        """Grows the tree and drops the rows in every case."""
         (rows,) = cells
         assert isinstance(rows, TrainingRows)
         try:

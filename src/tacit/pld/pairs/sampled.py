@@ -588,7 +588,7 @@ class WithoutReplacementPair(WorstPair):
     single: Pair | None = field(init=False, repr=False, compare=False)
     """The one pair that is sampled, where it is its own swap; else None."""
     either: Pair | None = field(init=False, repr=False, compare=False)
-    """The table that is sampled, where it is met in both orders; else None."""
+    """The sampled table, if both orders of neighbours occur; else None."""
 
     def __post_init__(self) -> None:
         self._check()

@@ -34,7 +34,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
-    """A table in an engine, with what is known of it and what is still to be done.
+    """A table in an engine, with its known facts and its remaining steps.
 
     facts: what was established of the data, and in which state. now: that state at this moment; None if nobody can
     change what is read. in_place: the data are read where they are, at every question, so that their state matters for

@@ -106,7 +106,7 @@ class Duck:
         return self.backend.table(name)
 
     def view(self, query: str) -> Any:
-        """The rows are what a query gives, each time it is asked."""
+        """The rows are the result of a query, each time it is run."""
         self.drop()
         self.run(f"CREATE TEMP VIEW {ROWS} AS {query}")
         self.kind = "VIEW"

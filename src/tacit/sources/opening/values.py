@@ -3,7 +3,7 @@
 Text (of a CSV file, a sheet, a database without types) is given its declared types by DuckDB; batches that have types
 (of a statistics file) are taken as they are.
 
-The rules for text are the same on both engines because there is one that reads it: Spark is handed what DuckDB made.
+The rules for text are the same on both engines because one reader applies them: Spark gets the rows that DuckDB read.
 """
 
 from __future__ import annotations
