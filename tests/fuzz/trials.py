@@ -108,7 +108,7 @@ def truth_of(question: Any, cells: Any) -> dict[str, Any]:
     if hasattr(question, "occupied"):
         keys, counts = question.occupied(cells)
         return {"count": {_hashable(k): int(c) for k, c in zip(keys, counts, strict=True)}}
-    if question.statistic.fits in ("function", "tree"):
+    if question.statistic.fits in ("function", "tree", "test"):
         return {"training rows": training_rows(cells[0])}
     integers = question.integers(cells)
     if question.support is None:
