@@ -18,14 +18,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import sqlalchemy as sa
-
 from tacit.exact.canonical import sha256
 from tacit.guarantees import Guarantee, Pure, rows
 from tacit.ledger import Entry, Ledger, Request, Ticket, verify_ledger
 from tacit.ledger.entries import reserve_body
 from tacit.ledger.log import answer_name, closed_name, head_mac, index_mac, now
-from tacit.ledger.store import ANSWERS, ENTRIES, HEADER, INDEX
+from tacit.ledger.tables import ANSWERS, ENTRIES, HEADER, INDEX
 
 LONG = 100_000
 TIMES = 40
@@ -83,11 +81,11 @@ def made(path: Path, charges: int) -> Path:
 
     def write(connection: Any) -> None:
         for table, found in held.items():
-            connection.execute(sa.insert(table), found)
+            for row in found:
+                connection.change(table.insertion, row)
         keyed = head_mac(ledger._secret, ledger._start, sequence, digest)
-        connection.execute(
-            sa.update(HEADER).values(sequence=sequence, digest=digest, mac=keyed, state=state.text)
-        )
+        head = {"sequence": sequence, "digest": digest, "mac": keyed, "state": state.text}
+        connection.change(HEADER.update(tuple(head)), head)
 
     ledger._store.write(write)
     return path

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -117,3 +120,55 @@ def test_a_class_name_has_one_meaning() -> None:
             if isinstance(node, ast.ClassDef):
                 places.setdefault(node.name, []).append(path.relative_to(SRC).as_posix())
     assert {name for name, found in places.items() if len(found) > 1} == EXPORTED_TWICE
+
+
+# What a command loads before it does anything. Loading takes longer than most commands run.
+HEAVY = (
+    "duckdb",
+    "ibis",
+    "matplotlib",
+    "pandas",
+    "pyspark",
+    "scipy.stats",
+    "sklearn",
+    "sqlalchemy",
+    "sqlglot",
+)
+LIGHT = {
+    "import tacit; tacit.Curator": (*HEAVY, "pyarrow", "scipy", "typer"),
+    "from tacit.cli import main; main(['--help'])": (*HEAVY, "flint", "numpy", "pyarrow", "scipy"),
+    "from tacit.cli import main; main(['plan', 'plan.toml'])": HEAVY,
+    "from tacit.cli import main; main(['release', 'nothing.toml', '--out', 'out'])": (
+        *HEAVY,
+        "pyarrow",
+        "scipy",
+    ),
+}
+PLAN = """
+[data]
+path = "table.csv"
+[protect]
+unit = "rows"
+[budget]
+epsilon = 1.0
+[schema.region]
+kind = "category"
+keys = ["north", "south"]
+[[release]]
+name = "rows"
+kind = "count"
+by = "region"
+epsilon = 0.5
+"""
+
+
+@pytest.mark.parametrize("code", LIGHT)
+def test_commands_that_read_no_row_load_no_engine(code: str, tmp_path: Path) -> None:
+    (tmp_path / "plan.toml").write_text(PLAN)
+    (tmp_path / "table.csv").write_text("region\nnorth\n")
+    shown = f"import sys\n{code}\nprint('loaded:', *(m for m in {LIGHT[code]!r} if m in sys.modules), file=sys.stderr)"
+    ended = subprocess.run(
+        [sys.executable, "-c", shown], capture_output=True, text=True, cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(SRC.parent)},
+    )  # fmt: skip
+    assert ended.stderr.splitlines()[-1].split() == ["loaded:"]

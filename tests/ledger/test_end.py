@@ -154,8 +154,8 @@ def test_a_changed_index_gives_no_other_answer(written: Ledger, place: str, chan
 
 def test_an_answer_cannot_be_moved_to_another_question(written: Ledger, place: str) -> None:
     """The rows of two questions with all that belongs to them, their names exchanged."""
-    names = [r.name for r in written._store.read(lambda c: c.exec_driver_sql(
-        "SELECT name FROM tacit_index WHERE substr(name, 1, 6) = 'answer' ORDER BY sequence").all())]  # fmt: skip
+    names = [name for (name,) in written._store.read(lambda c: c.rows(
+        "SELECT name FROM tacit_index WHERE substr(name, 1, 6) = 'answer' ORDER BY sequence"))]  # fmt: skip
     tamper(
         written,
         f"UPDATE tacit_index SET name = 'x' WHERE name = '{names[0]}'",
@@ -316,7 +316,7 @@ def test_whether_the_data_changed_is_told_to_the_custodian_alone(tmp_path: Path)
     from tacit.ledger import export, overview
 
     shown = "\n".join([*export(ledger), json.dumps(overview(ledger))])
-    marks = ledger._store.read(lambda c: c.exec_driver_sql("SELECT mark, version FROM tacit_data").all())
+    marks = ledger._store.read(lambda c: c.rows("SELECT mark, version FROM tacit_data"))
     assert len(marks) == 5
     assert not [m for row in marks for m in row if m in shown]
     assert "CHANGED" not in shown

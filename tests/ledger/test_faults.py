@@ -13,7 +13,6 @@ from typing import Any
 
 import psycopg
 import pytest
-from sqlalchemy import event
 
 from support.ledgers import ask, child_environment, new_schema, promise, quick_folder, tamper
 from tacit.errors import InvalidParameter, LedgerCorrupt, LedgerError, LedgerLocked, LedgerVersion
@@ -97,21 +96,24 @@ def test_odd_names(tmp_path: Path, name: str) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == [name, f"{name}-queue"]
 
 
-def test_disk_full_at_the_database(tmp_path: Path) -> None:
+def test_disk_full_at_the_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """SQLite's own limit on pages gives the error of a full disk."""
     ledger = Ledger.create(tmp_path / "a", budget=promise(1.0))
     ticket = ledger.reserve(ask("a", 0.5))
 
-    def tight(connection: Any, _: Any) -> None:
+    def tight(real: Any = ledger._store._open_file) -> Any:
+        connection = real()
         connection.execute("PRAGMA max_page_count = 1")
+        return connection
 
     ledger.close()  # the next transaction opens a connection of its own, and finds the disk full
-    event.listen(ledger._store._engine, "connect", tight)
+    monkeypatch.setattr(ledger._store, "_open_file", tight)
     with pytest.raises(LedgerError, match="disk is full"):
         ledger.commit(ticket, {"value": list(range(10_000))})  # type: ignore[arg-type]
     with pytest.raises(LedgerError, match="disk is full"):
         ledger.reserve(ask("b", 0.5, event={"long": "x" * 100_000}))
-    event.remove(ledger._store._engine, "connect", tight)
+    monkeypatch.undo()
+    ledger.close()
     assert ledger.spent() == Pure(epsilon=0.5)
     assert ledger.verify().ok
     ledger.commit(ticket, {"value": list(range(10_000))})  # type: ignore[arg-type]

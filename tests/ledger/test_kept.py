@@ -17,7 +17,6 @@ from tacit.errors import LedgerCorrupt, LedgerError
 from tacit.guarantees import Pure
 from tacit.ledger import Ledger, Ticket, looked, record_plan, seen
 from tacit.ledger import store as module
-from tacit.ledger.store import driver, files_engine
 
 OLD, YOUNG = "a" * 64, "b" * 64
 
@@ -127,7 +126,7 @@ def test_a_long_wait_is_a_wait(tmp_path: Path, wait: float) -> None:
     """Where 32 bits hold no such number of milliseconds, the longest that they hold; never none."""
     ledger = Ledger.create(tmp_path / "a", budget=promise(1.0), wait_seconds=wait)
     with ledger._store.reading() as connection:
-        assert driver(connection).execute("PRAGMA busy_timeout").fetchone() == (2**31 - 1,)
+        assert connection.driver.execute("PRAGMA busy_timeout").fetchone() == (2**31 - 1,)
 
 
 def test_what_is_durable_is_so_for_everybody(tmp_path: Path) -> None:
@@ -160,8 +159,8 @@ def test_the_settings_hold_on_what_is_kept(tmp_path: Path) -> None:
     ledger = Ledger.create(tmp_path / "a", budget=promise(1.0))
     ledger.reserve(ask("a", 0.5))
     with ledger._store.reading() as connection:
-        assert driver(connection).execute("PRAGMA synchronous").fetchone() == (3,)
-        assert driver(connection).execute("PRAGMA journal_mode").fetchone() == ("persist",)
+        assert connection.driver.execute("PRAGMA synchronous").fetchone() == (3,)
+        assert connection.driver.execute("PRAGMA journal_mode").fetchone() == ("persist",)
 
 
 def test_a_file_in_its_place_is_opened(tmp_path: Path) -> None:
@@ -232,7 +231,7 @@ def test_few_are_kept(tmp_path: Path) -> None:
 def test_after_an_error_nothing_is_kept(tmp_path: Path, opened: list[str]) -> None:
     ledger = Ledger.create(tmp_path / "a", budget=promise(1.0))
     with pytest.raises(LedgerError):
-        ledger._store.write(lambda connection: driver(connection).execute("INSERT INTO nowhere VALUES (1)"))
+        ledger._store.write(lambda connection: connection.driver.execute("INSERT INTO nowhere VALUES (1)"))
     opened.clear()
     assert ledger.spent() == Pure(epsilon=0.0)
     assert len(opened) == 1
@@ -254,12 +253,22 @@ def test_a_child_has_connections_of_its_own(tmp_path: Path) -> None:
 def test_connections_within_another_are_their_own(tmp_path: Path) -> None:
     ledger = Ledger.create(tmp_path / "a", budget=promise(1.0))
     with ledger._store.reading() as outer, ledger._store.reading() as inner:
-        assert driver(outer) is not driver(inner)
+        assert outer.driver is not inner.driver
 
 
-def test_the_engine_has_no_part_in_transactions() -> None:
-    """They begin and end on SQLite's own connection; a listener that began one more would fail."""
-    assert not list(files_engine().dispatch.begin)
+def test_a_file_needs_no_sqlalchemy(tmp_path: Path) -> None:
+    """It takes longer to load than a charge takes."""
+    code = """
+        import sys
+        from support.ledgers import ask, promise
+        from tacit.ledger import Ledger
+        ledger = Ledger.create(sys.argv[1], budget=promise(1.0))
+        ledger.run(ask("a", 0.5), lambda: 1)
+        assert Ledger.open(sys.argv[1]).verify().ok
+        assert "sqlalchemy" not in sys.modules
+    """
+    command = [sys.executable, "-c", textwrap.dedent(code), str(tmp_path / "a")]
+    subprocess.run(command, check=True, env=child_environment())
 
 
 # --- what a ticket says of looks ----------------------------------------------------------------------

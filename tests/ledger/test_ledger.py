@@ -272,7 +272,7 @@ def test_two_ledgers_have_different_secrets(tmp_path: Path) -> None:
     for ledger in (one, two):
         ledger.commit(reserved(ledger), 1, data_digest="the same data")
         with ledger._store.reading() as connection:
-            marks.append(connection.exec_driver_sql("SELECT mark FROM tacit_data").scalar_one())
+            marks.append(connection.first("SELECT mark FROM tacit_data")[0])
     assert len({*marks, "the same data"}) == 3
 
 

@@ -24,10 +24,9 @@ from tacit.guarantees import Pure
 from tacit.ledger import Ledger, Recorded, Ticket, verify_ledger
 from tacit.ledger import approvals as desk
 from tacit.ledger import log as book
-from tacit.ledger.store import ANSWERS, DATA, ENTRIES, HEADER, INDEX
+from tacit.ledger.tables import TABLES
 
 ROOM = os.path.join(os.path.dirname(tacit.__file__), "ledger")
-TABLES = (HEADER, ENTRIES, ANSWERS, INDEX, DATA)
 
 
 class Interrupt:
@@ -154,14 +153,14 @@ def copied(ledger: Ledger, folder: Path) -> Callable[[], None]:
         shutil.copy(ledger.path, kept)
         return lambda: _into(kept, ledger.path)
     with ledger._store.reading() as connection:
-        rows = {t.name: [dict(r) for r in connection.execute(t.select()).mappings()] for t in TABLES}
+        rows = {table.name: table.all(connection) for table in TABLES}
 
     def restore() -> None:
         with ledger._store.writing() as connection:
             for table in TABLES:
-                connection.execute(table.delete())
-                if rows[table.name]:
-                    connection.execute(table.insert(), rows[table.name])
+                connection.change(f"DELETE FROM {table.name}")
+                for row in rows[table.name]:
+                    connection.change(table.insertion, row)
 
     return restore
 

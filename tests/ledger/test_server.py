@@ -23,7 +23,7 @@ STRICT = "%20-cdefault_transaction_isolation%3Dserializable"
 def test_writers_do_not_inherit_an_isolation_level(postgres: str) -> None:
     ledger = Ledger.create(new_schema(postgres) + STRICT, budget=promise(1.0))
     with ledger._store.writing() as connection:
-        assert connection.exec_driver_sql("SHOW transaction_isolation").scalar() == "read committed"
+        assert connection.first("SHOW transaction_isolation")[0] == "read committed"
 
 
 def test_a_strict_server_serves_everybody(postgres: str) -> None:

@@ -17,6 +17,7 @@ import pytest
 
 from tacit.guarantees import Bound, Guarantee, Pure, rows
 from tacit.ledger import Ledger, Request
+from tacit.ledger.tables import FileConnection
 
 _NUMBERS = itertools.count()
 
@@ -95,8 +96,15 @@ def new_schema(server: str) -> str:
     return f"{server}&options={quote(f'-csearch_path={name}')}"
 
 
+def raw(connection: Any, statement: str) -> Any:
+    """Put a text to the database as it is, without values."""
+    if isinstance(connection, FileConnection):
+        return connection.driver.execute(statement)
+    return connection.connection.exec_driver_sql(statement)
+
+
 def tamper(ledger: Ledger, *statements: str) -> None:
     """Change the tables behind the ledger's back."""
     with ledger._store.writing() as connection:
         for statement in statements:
-            connection.exec_driver_sql(statement)
+            raw(connection, statement)

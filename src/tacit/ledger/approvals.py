@@ -10,8 +10,6 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any, Protocol
 
-from sqlalchemy.engine import Connection
-
 from tacit.errors import InvalidParameter, NotAllowed, UnknownName
 from tacit.exact.checks import flag, whole
 from tacit.guarantees import Bound, Guarantee
@@ -35,6 +33,7 @@ from tacit.ledger.log import AnalystShare, History, Log, State, correction_name,
 from tacit.ledger.names import admitted, alike
 from tacit.ledger.on_random_data import refuse_seen
 from tacit.ledger.register import APPROVAL, Open, Register, approval_digest, asked_digest, earlier_digest
+from tacit.ledger.tables import Connection
 
 CUSTODIAN = "custodian"
 """The name in an entry if nobody is named."""

@@ -13,11 +13,9 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
-import sqlalchemy as sa
-from sqlalchemy.engine import Connection
-
 from tacit.errors import LedgerCorrupt
 from tacit.exact.canonical import canonical, derived_key
+from tacit.ledger.tables import SEALED, Connection
 
 if TYPE_CHECKING:
     from tacit.ledger.ledger import Ledger
@@ -25,13 +23,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 NONCE = 12
 
-SEALED = sa.Table(
-    "tacit_sealed",
-    sa.MetaData(),
-    sa.Column("name", sa.Text, primary_key=True),
-    sa.Column("part", sa.BigInteger, primary_key=True, autoincrement=False),
-    sa.Column("body", sa.LargeBinary, nullable=False),
-)
+_PARTS = SEALED.selection("part", "body", where="name = :name AND part > :after", order="part")
 
 
 class StoreTransaction:
@@ -44,22 +36,21 @@ class StoreTransaction:
         """The parts of this name beyond `after`, in order; they must follow each other without a gap."""
         if not self._there:
             return []
-        query = sa.select(SEALED.c.part, SEALED.c.body).where(SEALED.c.name == name, SEALED.c.part > after)
-        found = self._connection.execute(query.order_by(SEALED.c.part)).all()
-        if [row.part for row in found] != list(range(after + 1, after + 1 + len(found))):
+        found = self._connection.rows(_PARTS, {"name": name, "after": after})
+        if [part for part, _ in found] != list(range(after + 1, after + 1 + len(found))):
             raise self._encrypted.corrupt()
-        return [self._encrypted.opened(name, row.part, bytes(row.body)) for row in found]
+        return [self._encrypted.opened(name, part, bytes(body)) for part, body in found]
 
     def names(self) -> list[str]:
         """All names, sorted."""
         if not self._there:
             return []
-        return [str(n) for n in self._connection.execute(sa.select(SEALED.c.name).distinct()).scalars()]
+        return sorted({str(name) for (name,) in self._connection.rows(SEALED.selection("name"))})
 
     def append(self, name: str, part: int, body: bytes) -> None:
         """Keep a part; it is durable when the transaction has ended."""
         row = {"name": name, "part": part, "body": self._encrypted.sealed(name, part, body)}
-        self._connection.execute(sa.insert(SEALED), row)
+        self._connection.change(SEALED.insertion, row)
 
 
 class EncryptedStore:
@@ -74,9 +65,7 @@ class EncryptedStore:
         """Do this in a transaction that sees one state and writes nothing."""
 
         def look(connection: Connection) -> T:
-            return work(
-                StoreTransaction(self, connection, there=bool(sa.inspect(connection).has_table(SEALED.name)))
-            )
+            return work(StoreTransaction(self, connection, there=connection.has(SEALED)))
 
         return self._store.read(look)
 
@@ -88,7 +77,7 @@ class EncryptedStore:
 
         def inside(connection: Connection) -> T:
             if not self._made:
-                SEALED.create(connection, checkfirst=True)
+                connection.create(SEALED)
             return work(StoreTransaction(self, connection, there=True))
 
         result = self._store.write(inside)

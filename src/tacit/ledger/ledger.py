@@ -13,9 +13,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-import sqlalchemy as sa
-from sqlalchemy.engine import Connection
-
 from tacit.errors import InvalidParameter, LedgerError, NoLaw, TacitError, charge_made
 from tacit.exact.canonical import canonical, derived_key, mac, plain, sha256
 from tacit.exact.checks import flag, whole
@@ -58,7 +55,8 @@ from tacit.ledger.log import (
     version_place,
 )
 from tacit.ledger.names import admitted
-from tacit.ledger.store import DATA, NEW_ANSWER, Store, change, first, is_there
+from tacit.ledger.store import Store, is_there
+from tacit.ledger.tables import ANSWERS, DATA, Connection
 from tacit.ledger.verify import Progress, verify
 
 # What an answer was made from: a keyed mark of the data, for the custodian alone.
@@ -67,13 +65,7 @@ from tacit.ledger.verify import Progress, verify
 # the last answer about the same version goes into a line for the custodian, and changes nothing else: one line is
 # written each time, and all lines that differ in this word alone are of one length.
 
-_LAST = (
-    sa.select(DATA.c.mark)
-    .where(DATA.c.version == sa.bindparam("wanted"))
-    .order_by(DATA.c.sequence.desc())
-    .limit(1)
-)
-_NEW = sa.insert(DATA)
+_LAST = DATA.selection("mark", where="version = :wanted", order="sequence DESC") + " LIMIT 1"
 FIRST, SAME, OTHER = "seen first", "as before ", "CHANGED   "
 
 
@@ -81,10 +73,10 @@ def note_data(connection: Connection, secret: bytes, entry: Entry, charge: Charg
     """Keep the mark of an answer's source; returns the custodian's line."""
     version = mac(secret, "version", canonical([charge.table, charge.version]))
     mark = mac(secret, "data", digest)
-    last = first(connection, _LAST, {"wanted": version})
+    last = connection.first(_LAST, {"wanted": version})
     said = FIRST if last is None else SAME if hmac.compare_digest(str(last[0]), mark) else OTHER
     row = {"sequence": entry.sequence, "version": version, "mark": mark, "said": said.strip()}
-    change(connection, _NEW, row)
+    connection.change(DATA.insertion, row)
     return f"{entry.body['time']}  entry {entry.sequence}  data {said}  version {charge.version!r}\n"
 
 
@@ -360,7 +352,7 @@ class Ledger(Approvals):
     ) -> tuple[Entry, str]:
         said = {"kind": kind, "sha256": sha256(body), "size": len(body)}
         entry, charge = self._close(connection, ticket, "commit", answer=said)
-        change(connection, NEW_ANSWER, {"sequence": entry.sequence, "body": body})
+        connection.change(ANSWERS.insertion, {"sequence": entry.sequence, "body": body})
         name = answer_name(self._secret, charge.key, charge.table, charge.version, charge.files)
         # The first answer to a request is the answer; a second one was paid for by somebody in parallel.
         if self._find(connection, name) is None:

@@ -8,15 +8,12 @@ from __future__ import annotations
 import hmac
 import json
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
-
-import sqlalchemy as sa
-from sqlalchemy.engine import Connection
 
 from tacit.errors import InvalidParameter, LedgerCorrupt, LedgerVersion, TacitError
 from tacit.exact.canonical import canonical, canonical_table, mac, sha256
@@ -29,7 +26,8 @@ from tacit.ledger import budget as totals
 from tacit.ledger.budget import Limit
 from tacit.ledger.entries import Charge, Entry, exact_amounts, protected_files, read_entry
 from tacit.ledger.register import Register
-from tacit.ledger.store import ANSWERS, ENTRIES, HEADER, INDEX, Store, change, first
+from tacit.ledger.store import Store
+from tacit.ledger.tables import ANSWERS, ENTRIES, HEADER, INDEX, Connection
 
 # What the entries so far amount to: the running sum of all, of each analyst, the shares, and who may do what.
 #
@@ -441,18 +439,19 @@ def version_error(name: str, found: object) -> LedgerVersion:
 
 T = TypeVar("T")
 PAGE = 500
+LAST = 2**63 - 1
+"""No entry has a larger number."""
 OWN = 64
 """Its own entries that a log knows without reading them anew, if they are still unchanged."""
 
 
 # Built once: a release puts some twenty of these to the database.
-_HEAD = sa.select(HEADER.c.header, HEADER.c.sequence, HEADER.c.digest, HEADER.c.mac, HEADER.c.state)
-_TOP = sa.select(sa.func.max(ENTRIES.c.sequence))
-_ENTRY = sa.select(ENTRIES.c.digest, ENTRIES.c.content).where(ENTRIES.c.sequence == sa.bindparam("at"))
-_NAMED = sa.select(INDEX.c.sequence, INDEX.c.digest, INDEX.c.mac).where(
-    INDEX.c.name == sa.bindparam("wanted")
-)
-_NEW_ENTRY, _NEW_HEAD, _NEW_NAME = sa.insert(ENTRIES), sa.update(HEADER), sa.insert(INDEX)
+_HEAD = HEADER.selection("header", "sequence", "digest", "mac", "state")
+_TOP = ENTRIES.selection("max(sequence)")
+_ENTRY = ENTRIES.selection("digest", "content", where="sequence = :at")
+_NAMED = INDEX.selection("sequence", "digest", "mac", where="name = :wanted")
+_NEW_ENTRY, _NEW_NAME = ENTRIES.insertion, INDEX.insertion
+_PAGE = ENTRIES.selection(where="sequence > :after AND sequence <= :up_to", order="sequence") + " LIMIT :most"
 
 
 class Log:
@@ -467,12 +466,12 @@ class Log:
     def _open(self, connection: Connection) -> None:
         self._store.check_format(connection)
         # The format first, by itself: another format may have other columns.
-        found = connection.execute(sa.select(HEADER.c.format)).scalar_one_or_none()
+        found = connection.first(HEADER.selection("format"))
         if found is None:
             self._corrupt("has lost its header")
-        if found not in READABLE:
-            raise version_error(self._store.name, found)
-        row = connection.execute(sa.select(HEADER)).mappings().one()
+        if found[0] not in READABLE:
+            raise version_error(self._store.name, found[0])
+        (row,) = HEADER.all(connection)
         self._header, self._secret = str(row["header"]), bytes(row["secret"])
         header = Header.read(self._header, self._secret)
         if header is None:
@@ -529,7 +528,7 @@ class Log:
 
     def _catch_up(self, connection: Connection) -> None:
         """The keyed head, the entry that it names and the state that this one names; and every new link to there."""
-        head = first(connection, _HEAD, {})
+        head = connection.first(_HEAD)
         if head is None or head[0] != self._header:
             self._corrupt("is not the one that was opened: its header is another")
         _, at, digest, signed, state = head
@@ -538,7 +537,7 @@ class Log:
             self._corrupt("has a head that was not written by tacit")
         if at < self._sequence:
             self._corrupt("has lost entries since it was opened")
-        top = first(connection, _TOP, {})
+        top = connection.first(_TOP)
         if ((top and top[0]) or 0) != at:
             self._corrupt("ends elsewhere than its head says")
         if (self._sequence, self._digest) == (at, digest):
@@ -610,11 +609,12 @@ class Log:
 
     def _append(self, connection: Connection, entry: Entry, state: State) -> None:
         row = {"sequence": entry.sequence, "digest": entry.digest}
-        change(connection, _NEW_ENTRY, {"content": entry.content, **row})
+        connection.change(_NEW_ENTRY, {"content": entry.content, **row})
         keyed = head_mac(self._secret, self._start, entry.sequence, entry.digest)
         changed = {} if state is self._state else {"state": state.text}
         # What this version writes an older one may not know: from here on it refuses the ledger, and loses nothing.
-        change(connection, _NEW_HEAD, {"mac": keyed, "format": FORMAT, **changed, **row})
+        head = {"mac": keyed, "format": FORMAT, **changed, **row}
+        connection.change(HEADER.update(tuple(head)), head)
         self._written = (self._digest, entry.sequence, entry.digest, state)
         self._own[entry.sequence] = entry
         while len(self._own) > OWN:
@@ -623,7 +623,7 @@ class Log:
     # --- looking up ----------------------------------------------------------------------------------
     def _entry_at(self, connection: Connection, sequence: int, digest: str) -> Entry:
         """One entry, which must have this digest."""
-        row = first(connection, _ENTRY, {"at": sequence})
+        row = connection.first(_ENTRY, {"at": sequence})
         entry: Entry | None = None
         wrong = "is missing"
         own = self._own.get(sequence)
@@ -639,12 +639,12 @@ class Log:
 
     def _digest_of(self, connection: Connection, sequence: int) -> str:
         """The digest of an entry of a chain that was read whole in this transaction."""
-        row = first(connection, _ENTRY, {"at": sequence})
+        row = connection.first(_ENTRY, {"at": sequence})
         return "" if row is None else str(row[0])
 
     def _find(self, connection: Connection, name: str) -> Entry | None:
         """The entry that the index names."""
-        row = first(connection, _NAMED, {"wanted": name})
+        row = connection.first(_NAMED, {"wanted": name})
         if row is None:
             return None
         sequence, digest, kept = row
@@ -656,11 +656,11 @@ class Log:
     def _note(self, connection: Connection, name: str, entry: Entry) -> None:
         keyed = index_mac(self._secret, self._start, name, entry.sequence, entry.digest)
         row = {"name": name, "sequence": entry.sequence, "digest": entry.digest, "mac": keyed}
-        change(connection, _NEW_NAME, row)
+        connection.change(_NEW_NAME, row)
 
     def _body(self, connection: Connection, known: Committed) -> Any:
-        query = sa.select(ANSWERS.c.body).where(ANSWERS.c.sequence == known.sequence)
-        body = connection.execute(query).scalar_one_or_none()
+        found = connection.first(ANSWERS.selection("body", where="sequence = :at"), {"at": known.sequence})
+        body = None if found is None else found[0]
         if body is None or sha256(bytes(body)) != known.sha256:
             self._corrupt(
                 f"was changed: the answer of entry {known.sequence} is not the one that was recorded"
@@ -721,17 +721,13 @@ def file_names(secret: bytes, key: str, table: str, version: str, files: Mapping
 
 def pages(connection: Connection, *, after: int, up_to: int | None = None) -> Iterator[Row]:
     """The rows of the chain in order, some at a time, so that no more than those are in memory."""
-    columns = (ENTRIES.c.sequence, ENTRIES.c.digest, ENTRIES.c.content)
-    while up_to is None or after < up_to:
-        query = sa.select(*columns).where(ENTRIES.c.sequence > after).order_by(ENTRIES.c.sequence)
-        if up_to is not None:
-            query = query.where(ENTRIES.c.sequence <= up_to)
-        found: Sequence[Any] = connection.execute(query.limit(PAGE)).all()
+    last = LAST if up_to is None else up_to
+    while after < last:
+        found = connection.rows(_PAGE, {"after": after, "up_to": last, "most": PAGE})
         if not found:
             return
-        for row in found:
-            yield row.sequence, row.digest, row.content
-        after = found[-1].sequence
+        yield from found
+        after = found[-1][0]
 
 
 def now() -> str:

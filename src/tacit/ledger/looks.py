@@ -14,13 +14,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from sqlalchemy.engine import Connection
-
 from tacit.errors import InvalidParameter, NotAllowed
 from tacit.ledger.entries import Entry, text
 from tacit.ledger.ledger import Ledger
 from tacit.ledger.log import State, looks_before, version_place
 from tacit.ledger.names import alike
+from tacit.ledger.tables import Connection
 
 
 def looked(ledger: Ledger, *, analyst: str, table: str = "", version: str = "") -> Entry:

@@ -1,11 +1,6 @@
-"""The storage of a ledger: one SQLite file, or one schema of a PostgreSQL database, through SQLAlchemy Core.
+"""The storage of a ledger: one SQLite file, or one schema of a PostgreSQL database, with the tables of `tables.py`.
 
-    tacit_ledger    one row: the header, the secret, and the head (how many entries, digest, MAC, state)
-    tacit_entries   the chain: sequence, digest, content; rows are inserted and never changed
-    tacit_answers   the answers, beside the chain so that reading it stays cheap; the chain has their digests
-    tacit_index     where to look: which entry closed a reservation, which has the answer to a question; each row keyed
-    tacit_data      a keyed mark of the data that each answer was made from; never exported
-
+A file goes through the standard library's `sqlite3`, a server through SQLAlchemy.
 Writers take turns from before the first read of a transaction to its end: `BEGIN IMMEDIATE` on SQLite, in the order
 of arrival; a lock on the header's row on PostgreSQL. A transaction that has ended is on the disk:
 rollback journal with synchronous=EXTRA on SQLite, synchronous_commit=on on PostgreSQL
@@ -20,32 +15,24 @@ import os
 import re
 import sqlite3
 import struct
+import sys
 import tempfile
 import threading
 import time
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
-
-import sqlalchemy as sa
-from sqlalchemy import exc
-from sqlalchemy.dialects import sqlite
-from sqlalchemy.engine import URL, Connection, Engine, make_url
-from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.pool import NullPool, QueuePool
-from sqlalchemy.sql.expression import Executable
 
 from tacit.errors import InvalidParameter, LedgerCorrupt, LedgerError, LedgerLocked
 from tacit.exact.checks import positive
+from tacit.ledger.tables import HEADER, TABLES, Connection, FileConnection, ServerConnection
 
-# One database engine for all ledgers that are files: its statements are compiled once, and it holds no connection.
-
-_thread = threading.local()
+if TYPE_CHECKING:
+    from sqlalchemy.engine import URL, Engine
 
 SETTINGS = (
     "synchronous = EXTRA", "fullfsync = ON", "trusted_schema = OFF", "cell_size_check = ON", "journal_mode = PERSIST",
@@ -73,24 +60,10 @@ def open_file(path: str, wait: float) -> sqlite3.Connection:
     return connection
 
 
-def opened(engine: Engine, open_file: Callable[[], sqlite3.Connection]) -> Connection:
-    """A connection to the file that this opens."""
-    _thread.open_file = open_file
-    try:
-        return engine.connect()
-    finally:
-        _thread.open_file = None
-
-
-def driver(connection: Connection) -> sqlite3.Connection:
-    """SQLite's own connection: transactions on files begin and end there, since SQLAlchemy's way takes longer."""
-    return connection.connection.driver_connection  # type: ignore[return-value]
-
-
-@cache
-def files_engine() -> Engine:
-    """The engine; the asking thread names the file that it opens."""
-    return sa.create_engine("sqlite+pysqlite://", creator=lambda: _thread.open_file(), poolclass=NullPool)
+def failures(*more: type[Exception]) -> tuple[type[Exception], ...]:
+    """Errors that a database may raise; SQLAlchemy's only where something has loaded it."""
+    loaded = sys.modules.get("sqlalchemy.exc")
+    return (sqlite3.Error, *more) if loaded is None else (sqlite3.Error, loaded.SQLAlchemyError, *more)
 
 
 # Connections to ledgers' files that wait for the next transaction: opening one takes longer than most charges.
@@ -121,10 +94,10 @@ class _Kept:
     def __init__(self) -> None:
         # One that its thread may take again: a store may be collected, and dropped, while another is put away.
         self._lock = threading.RLock()
-        self._of: OrderedDict[int, tuple[Path, Connection, Stamp]] = OrderedDict()
+        self._of: OrderedDict[int, tuple[Path, FileConnection, Stamp]] = OrderedDict()
         self._parents: list[object] = []
 
-    def take(self, store: int, path: Path) -> Connection | None:
+    def take(self, store: int, path: Path) -> FileConnection | None:
         """The connection of this store, which is the taker's from now on; None if the file is not as it was left."""
         with self._lock:
             found = self._of.pop(store, None)
@@ -136,7 +109,7 @@ class _Kept:
         _close(connection)
         return None
 
-    def put(self, store: int, path: Path, connection: Connection, before: Stamp | None) -> None:
+    def put(self, store: int, path: Path, connection: FileConnection, before: Stamp | None) -> None:
         """Keep a connection on which nothing is going on, to the file that was there `before` it was opened or taken.
 
         The number of a file that is open is given to no other: the same number now is the same file.
@@ -171,13 +144,13 @@ class _Kept:
         self._of, self._lock = OrderedDict(), threading.RLock()
 
 
-def _close(connection: Connection, *, whole: bool = False) -> None:
+def _close(connection: FileConnection, *, whole: bool = False) -> None:
     """Give it back; where the file is `whole` as it was left, its journal goes too, and one file lies there at rest."""
-    with suppress(SQLAlchemyError, sqlite3.Error):
+    with suppress(sqlite3.Error):
         if whole:
-            driver(connection).execute("PRAGMA journal_mode = DELETE")
-    with suppress(SQLAlchemyError):
-        connection.close()
+            connection.driver.execute("PRAGMA journal_mode = DELETE")
+    with suppress(sqlite3.Error):
+        connection.driver.close()
 
 
 kept = _Kept()
@@ -349,7 +322,12 @@ def as_ledger_error(problem: BaseException, name: str, *, committing: bool = Fal
     """The error of ours for one of the driver's; the driver's own text is not repeated."""
     if isinstance(problem, Late):
         return LedgerLocked(ledger=name, reason=_LOCKED[1], hint=_LOCKED[2])
-    if isinstance(problem, exc.SQLAlchemyError) and not isinstance(problem, exc.DBAPIError):
+    loaded = sys.modules.get("sqlalchemy.exc")
+    if (
+        loaded is not None
+        and isinstance(problem, loaded.SQLAlchemyError)
+        and not isinstance(problem, loaded.DBAPIError)
+    ):
         return LedgerError(ledger=name, reason=_LOST[1], hint=_LOST[2])
     original = getattr(problem, "orig", None) or problem
     kind: type[LedgerError]
@@ -400,68 +378,26 @@ T = TypeVar("T")
 APPLICATION_ID = 0x74616374  # "tact" in the header of the SQLite file
 _CREATION_LOCK = 0x7461636974  # of PostgreSQL's advisory locks
 
-_METADATA = sa.MetaData()
-HEADER = sa.Table(
-    "tacit_ledger",
-    _METADATA,
-    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("format", sa.Integer, nullable=False),
-    sa.Column("header", sa.Text, nullable=False),
-    sa.Column("secret", sa.LargeBinary, nullable=False),
-    sa.Column("sequence", sa.BigInteger, nullable=False),
-    sa.Column("digest", sa.Text, nullable=False),
-    sa.Column("mac", sa.Text, nullable=False),
-    sa.Column("state", sa.Text, nullable=False),
-    sa.CheckConstraint("id = 1"),
-)
-ENTRIES = sa.Table(
-    "tacit_entries",
-    _METADATA,
-    sa.Column("sequence", sa.BigInteger, primary_key=True, autoincrement=False),
-    sa.Column("digest", sa.Text, nullable=False),
-    sa.Column("content", sa.Text, nullable=False),
-)
-ANSWERS = sa.Table(
-    "tacit_answers",
-    _METADATA,
-    sa.Column("sequence", sa.BigInteger, primary_key=True, autoincrement=False),
-    sa.Column("body", sa.LargeBinary, nullable=False),
-)
-NEW_ANSWER = sa.insert(ANSWERS)
-INDEX = sa.Table(
-    "tacit_index",
-    _METADATA,
-    sa.Column("name", sa.Text, primary_key=True),
-    sa.Column("sequence", sa.BigInteger, nullable=False),
-    sa.Column("digest", sa.Text, nullable=False),
-    sa.Column("mac", sa.Text, nullable=False),
-)
-DATA = sa.Table(
-    "tacit_data",
-    _METADATA,
-    sa.Column("sequence", sa.BigInteger, primary_key=True, autoincrement=False),
-    sa.Column("version", sa.Text, nullable=False, index=True),
-    sa.Column("mark", sa.Text, nullable=False),
-    sa.Column("said", sa.Text, nullable=False),
-)
-
 
 class Store:
     """Transactions on one ledger; knows tables and locks, and nothing of the entries' meaning."""
 
     def __init__(self, where: str | os.PathLike[str], *, wait_seconds: float = 30.0) -> None:
-        self.path, self._url = _place(where)
+        found = _place(where)
+        self.path: Path | None = found if isinstance(found, Path) else None
+        self._url: URL | None = None if isinstance(found, Path) else found
         self.wait_seconds = positive("wait_seconds", wait_seconds)
-        self.name = str(self.path) if self.path else _shown(self._url)
+        self.name = str(self.path) if self._url is None else _shown(self._url)
         self._wait = self.wait_seconds
         self._owner, self._lock = os.getpid(), threading.RLock()
-        self._engine = self._new_engine()
+        self._engine: Any = None if self._url is None else self._new_engine(self._url)
 
     @property
     def place(self) -> str:
         """The path, or the URL without user, password and options."""
-        whole = self._url.render_as_string(hide_password=True).replace("+psycopg", "", 1)
-        return str(self.path) if self.path else without_credentials(whole)
+        if self._url is None:
+            return str(self.path)
+        return without_credentials(self._url.render_as_string(hide_password=True).replace("+psycopg", "", 1))
 
     @property
     def is_file(self) -> bool:
@@ -494,18 +430,19 @@ class Store:
 
     def _build(self, connection: Connection, row: dict[str, Any]) -> None:
         if self.is_file:
-            connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
-            connection.exec_driver_sql(f"PRAGMA user_version = {row['format']}")
-        elif sa.inspect(connection).has_table(HEADER.name):
+            connection.change(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.change(f"PRAGMA user_version = {row['format']}")
+        elif connection.has(HEADER):
             raise _exists(self.name)
-        _METADATA.create_all(connection)
-        connection.execute(sa.insert(HEADER).values(id=1, **row))
+        for table in TABLES:
+            connection.create(table)
+        connection.change(HEADER.insertion, {"id": 1, **row})
 
     def exists(self) -> bool:
         """Is there anything at this place? A file of any kind, or the header's table."""
         if self.path is not None:
             return os.path.exists(self.path)
-        return self.read(lambda connection: bool(sa.inspect(connection).has_table(HEADER.name)))
+        return self.read(lambda connection: connection.has(HEADER))
 
     def alone(self) -> AbstractContextManager[Any]:
         """No other thread of this process is in a transaction here."""
@@ -537,7 +474,7 @@ class Store:
         while True:
             try:
                 return attempt()
-            except (exc.SQLAlchemyError, sqlite3.Error, Late) as problem:
+            except failures(Late) as problem:
                 ending = bool(getattr(problem, "tacit_committing", False))
                 error = as_ledger_error(problem, self.name, committing=ending)
                 again = passing(problem)
@@ -549,11 +486,11 @@ class Store:
     def reading(self) -> Iterator[Connection]:
         """A transaction that sees one state of the ledger and writes nothing."""
         with self._connected(write=False, wait=self.wait_seconds) as connection:
-            if self.is_file:
-                driver(connection).execute("BEGIN")
+            if isinstance(connection, FileConnection):
+                connection.driver.execute("BEGIN")
             else:
-                connection.begin()
-                connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+                connection.connection.begin()
+                connection.change("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             yield connection
 
     @contextmanager
@@ -562,18 +499,18 @@ class Store:
         wait = self.wait_seconds if wait is None else wait
         with self._connected(write=True, wait=wait) as connection:
             # Now, and not with the first statement: the lock comes before any reading.
-            if self.is_file:
-                driver(connection).execute("BEGIN IMMEDIATE")
+            if isinstance(connection, FileConnection):
+                connection.driver.execute("BEGIN IMMEDIATE")
             else:
-                connection.begin()
+                connection.connection.begin()
                 # Whatever the role's default is: stricter levels fail where one here waits for its turn.
-                connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
-                connection.exec_driver_sql(f"SET LOCAL lock_timeout = {milliseconds(wait)}")
-                connection.exec_driver_sql("SET LOCAL synchronous_commit = on")
+                connection.change("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
+                connection.change(f"SET LOCAL lock_timeout = {milliseconds(wait)}")
+                connection.change("SET LOCAL synchronous_commit = on")
                 if fresh:
-                    connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_CREATION_LOCK})")
+                    connection.change(f"SELECT pg_advisory_xact_lock({_CREATION_LOCK})")
                 else:
-                    connection.execute(sa.select(HEADER.c.id).with_for_update())
+                    connection.change(f"{HEADER.selection('id')} FOR UPDATE")
             yield connection
             self._commit(connection, wait)
 
@@ -581,17 +518,19 @@ class Store:
         """Readers hold the end of a transaction up on SQLite; it stays whole, and is ended when they have gone."""
         until = time.monotonic() + wait
         try:
-            while self.is_file:
+            if isinstance(connection, ServerConnection):
+                connection.connection.commit()
+                return
+            while True:
                 try:
-                    driver(connection).commit()
-                    break
+                    connection.driver.commit()
+                    return
                 except sqlite3.OperationalError as problem:
                     if not busy(problem) or time.monotonic() >= until:
                         raise
                 time.sleep(0.001)
-            connection.commit()
-        except (exc.SQLAlchemyError, sqlite3.Error) as problem:
-            problem.tacit_committing = True  # type: ignore[union-attr]
+        except failures() as problem:
+            problem.tacit_committing = True  # type: ignore[attr-defined]
             raise
 
     @contextmanager
@@ -603,23 +542,21 @@ class Store:
                 stack.enter_context(queued(self.path, until=time.monotonic() + wait))
             self._wait = wait
             if self.path is None:
-                connection = stack.enter_context(self._engine.connect())
+                yield ServerConnection(stack.enter_context(self._engine.connect()))
             else:
-                connection = stack.enter_context(self._on_file(self.path))
-            yield connection
+                yield stack.enter_context(self._on_file(self.path))
 
     @contextmanager
-    def _on_file(self, path: Path) -> Iterator[Connection]:
+    def _on_file(self, path: Path) -> Iterator[FileConnection]:
         """The connection that was kept, or a new one; kept again where all went well."""
         before = stamp_of(path)
-        connection = kept.take(id(self), path) or opened(self._engine, self._open_file)
+        connection = kept.take(id(self), path) or FileConnection(self._open_file())
         try:
-            driver(connection).execute(f"PRAGMA busy_timeout = {milliseconds(self._wait)}")
+            connection.driver.execute(f"PRAGMA busy_timeout = {milliseconds(self._wait)}")
             yield connection
-            driver(connection).rollback()  # what was only read ends here, and lets writers go on
-            connection.rollback()
+            connection.driver.rollback()  # what was only read ends here, and lets writers go on
         except BaseException:
-            connection.close()
+            connection.driver.close()
             raise
         kept.put(id(self), path, connection, before)
 
@@ -627,8 +564,8 @@ class Store:
         """Refuse an SQLite file that is somebody else's."""
         if not self.is_file:
             return
-        found = connection.exec_driver_sql("PRAGMA application_id").scalar()
-        if found != APPLICATION_ID:
+        found = connection.first("PRAGMA application_id")
+        if found is None or found[0] != APPLICATION_ID:
             raise LedgerError(
                 ledger=self.name, reason="is not a ledger",
                 hint="give the file or the URL that a ledger was created with",
@@ -639,19 +576,18 @@ class Store:
         if not self.is_file:
             return ""
         try:
-            result = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar()
-        except (exc.DBAPIError, sqlite3.Error):
-            result = "unreadable"
-        return "" if result == "ok" else "the database file is damaged"
+            result = connection.first("PRAGMA integrity_check(1)")
+        except sqlite3.Error:
+            result = None
+        return "" if result == ("ok",) else "the database file is damaged"
 
     # --- engines -------------------------------------------------------------------------------------
-    def _new_engine(self) -> Engine:
-        if self.path is not None:
-            return files_engine()
+    def _new_engine(self, url: URL) -> Engine:
+        from sqlalchemy import create_engine
+        from sqlalchemy.pool import QueuePool
+
         try:
-            return sa.create_engine(
-                self._url, poolclass=QueuePool, pool_size=1, max_overflow=1, pool_pre_ping=True
-            )
+            return create_engine(url, poolclass=QueuePool, pool_size=1, max_overflow=1, pool_pre_ping=True)
         except ModuleNotFoundError:
             raise LedgerError(
                 ledger=self.name,
@@ -707,7 +643,7 @@ def _publish(partial: Path, path: Path) -> None:
             os.close(folder)
 
 
-def _place(where: str | os.PathLike[str]) -> tuple[Path | None, URL]:
+def _place(where: str | os.PathLike[str]) -> Path | URL:
     """A path for SQLite, or a URL for PostgreSQL."""
     text = os.fspath(where) if isinstance(where, str | os.PathLike) else where
     if not isinstance(text, str) or not text or "\0" in text or text == ":memory:":
@@ -718,18 +654,21 @@ def _place(where: str | os.PathLike[str]) -> tuple[Path | None, URL]:
             hint="a ledger outlives a process",
         )
     if "://" not in text:
-        return Path(text).expanduser().absolute(), URL.create("sqlite")
+        return Path(text).expanduser().absolute()
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import ArgumentError
+
     try:
         url = make_url(text)
-    except (exc.ArgumentError, ValueError):
+    except (ArgumentError, ValueError):
         raise InvalidParameter(
             parameter="ledger", value="a URL", must="be written like postgresql://user@host/database"
         ) from None
     kind = url.get_backend_name()
     if kind == "sqlite" and url.database and url.database != ":memory:":
-        return Path(url.database).absolute(), url
+        return Path(url.database).absolute()
     if kind in ("postgresql", "postgres"):
-        return None, url.set(drivername="postgresql+psycopg")
+        return url.set(drivername="postgresql+psycopg")
     raise InvalidParameter(
         parameter="ledger", value=kind, must="be a path, or a URL of postgresql or sqlite with a file"
     )
@@ -737,9 +676,11 @@ def _place(where: str | os.PathLike[str]) -> tuple[Path | None, URL]:
 
 def is_there(where: str | os.PathLike[str], *, wait_seconds: float) -> bool:
     """Is there anything at this place? A file is looked for without a database's help."""
-    path, _ = _place(where)
+    place = _place(where)
     positive("wait_seconds", wait_seconds)
-    return Store(where, wait_seconds=wait_seconds).exists() if path is None else os.path.exists(path)
+    if isinstance(place, Path):
+        return os.path.exists(place)
+    return Store(where, wait_seconds=wait_seconds).exists()
 
 
 def _shown(url: URL) -> str:
@@ -754,38 +695,3 @@ def _exists(name: str) -> LedgerError:
 def _cannot_create(name: str, problem: OSError) -> LedgerError:
     reason = (problem.strerror or "it cannot be written there").lower()
     return LedgerError(ledger=name, reason=f"cannot be created: {reason}", hint="choose another place")
-
-
-# The few statements of every charge: compiled once, and put to SQLite's own connection where the ledger is a file.
-#
-# SQLAlchemy takes longer to put a statement to SQLite than SQLite takes to answer it; a charge puts some twenty.
-# Texts are SQLAlchemy's own, so that both databases run the same statements; on a server they go through SQLAlchemy.
-
-
-@lru_cache(maxsize=256)
-def _compiled(statement: Any, names: tuple[str, ...]) -> tuple[str, dict[str, Any]]:
-    """The statement as SQLite reads it, with named parameters, and those that are its own (a limit)."""
-    columns = None if statement.is_select else list(names)
-    made = statement.compile(dialect=sqlite.dialect(paramstyle="named"), column_keys=columns)
-    return str(made), {name: value for name, value in made.params.items() if value is not None}
-
-
-def first(connection: Connection, statement: Executable, values: dict[str, Any]) -> Sequence[Any] | None:
-    """The first row that a module's statement finds, or None."""
-    if connection.dialect.name != "sqlite":
-        return connection.execute(statement, values).first()
-    return _put(connection, statement, (), values).fetchone()  # type: ignore[no-any-return]
-
-
-def change(connection: Connection, statement: Executable, values: dict[str, Any]) -> None:
-    """Insert or update with these values."""
-    if connection.dialect.name != "sqlite":
-        connection.execute(statement, values)
-        return
-    _put(connection, statement, tuple(values), values)
-
-
-def _put(connection: Connection, statement: Any, names: tuple[str, ...], values: dict[str, Any]) -> Any:
-    """Put it to SQLite's connection, inside the transaction that the store began."""
-    text, own = _compiled(statement, names)
-    return driver(connection).execute(text, {**own, **values})

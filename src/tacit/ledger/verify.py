@@ -14,9 +14,6 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import sqlalchemy as sa
-from sqlalchemy.engine import Connection
-
 from tacit.errors import LedgerCorrupt
 from tacit.exact.canonical import sha256
 from tacit.guarantees import Guarantee, Pure, rows
@@ -40,7 +37,8 @@ from tacit.ledger.log import (
     version_error,
     walk,
 )
-from tacit.ledger.store import ANSWERS, ENTRIES, HEADER, INDEX, Store
+from tacit.ledger.store import Store
+from tacit.ledger.tables import ANSWERS, ENTRIES, HEADER, INDEX, Connection, Table
 
 Progress = Callable[[int, int], None]
 """Called now and then with the number of entries that were walked, and of all that the head names."""
@@ -83,11 +81,11 @@ class _Walk:
         store.check_format(connection)
         self.connection, self.wanted, self.opened, self.progress = connection, wanted, opened, progress
         self.problems = [Problem(sequence=None, what=w) for w in [store.damage(connection)] if w]
-        found = connection.execute(sa.select(HEADER.c.format)).scalar_one_or_none()
-        if found is not None and found not in READABLE:
-            raise version_error(store.name, found)
-        row = connection.execute(sa.select(HEADER)).mappings().one_or_none()
-        self.head: dict[str, Any] | None = None if row is None else dict(row)
+        found = connection.first(HEADER.selection("format"))
+        if found is not None and found[0] not in READABLE:
+            raise version_error(store.name, found[0])
+        rows = HEADER.all(connection)
+        self.head: dict[str, Any] | None = rows[0] if rows else None
 
     def result(self) -> Verification:
         if self.head is None:
@@ -151,7 +149,7 @@ class _Walk:
         self.problems += self._bodies({e.sequence: e for e in closing if e.kind == "commit"})
 
     def _index(self, names: dict[str, Entry]) -> Iterator[Problem]:
-        found = {r["name"]: r for r in self._select(INDEX, INDEX.c.name, list(names))}
+        found = {r["name"]: r for r in self._select(INDEX, "name", list(names))}
         for name, entry in names.items():
             row = found.get(name)
             if row is None or (row["sequence"], row["digest"], row["mac"]) != (
@@ -167,7 +165,7 @@ class _Walk:
             named = {entry.body["about"]: entry.body["charge"]}
             if entry.kind == "supersede":
                 named[entry.body["with"]] = entry.body["with_charge"]
-            rows = {r["sequence"]: r for r in self._select(ENTRIES, ENTRIES.c.sequence, list(named))}
+            rows = {r["sequence"]: r for r in self._select(ENTRIES, "sequence", list(named))}
             for sequence, digest in named.items():
                 row = rows.get(sequence)
                 if row is None or row["digest"] != digest or '"kind":"reserve"' not in row["content"]:
@@ -196,7 +194,7 @@ class _Walk:
         yield from self._first(names, "is about files that the index does not name")
 
     def _first(self, names: dict[str, Entry], missing: str) -> Iterator[Problem]:
-        found = {r["name"]: r for r in self._select(INDEX, INDEX.c.name, list(names))}
+        found = {r["name"]: r for r in self._select(INDEX, "name", list(names))}
         for name, entry in names.items():
             row = found.get(name)
             if row is None or row["sequence"] > entry.sequence:
@@ -208,23 +206,21 @@ class _Walk:
 
     def _charges(self, sequences: list[int]) -> dict[int, Charge]:
         out = {}
-        for row in self._select(ENTRIES, ENTRIES.c.sequence, sequences):
+        for row in self._select(ENTRIES, "sequence", sequences):
             entry, _ = read_entry(sequence=row["sequence"], digest=row["digest"], content=row["content"])
             if entry is not None and entry.kind == "reserve":
                 out[entry.sequence] = entry.charge()
         return out
 
-    def _select(self, table: sa.Table, column: Any, values: list[Any]) -> list[Any]:
-        if not values:
-            return []
-        return list(self.connection.execute(sa.select(table).where(column.in_(values))).mappings())
+    def _select(self, table: Table, column: str, values: list[Any]) -> list[dict[str, Any]]:
+        return table.where(self.connection, column, values)
 
     def _mac(self, name: str, entry: Entry) -> str:
         return index_mac(self.secret, self.start, name, entry.sequence, entry.digest)
 
     def _bodies(self, commits: dict[int, Entry]) -> Iterator[Problem]:
         rest = dict(commits)
-        for row in self._select(ANSWERS, ANSWERS.c.sequence, list(commits)):
+        for row in self._select(ANSWERS, "sequence", list(commits)):
             entry = rest.pop(row["sequence"])
             self.answers += 1
             if sha256(bytes(row["body"])) != entry.body["answer"]["sha256"]:
@@ -242,12 +238,12 @@ class _Walk:
         for row in pages(self.connection, after=0):
             if '"kind":"commit"' in row[2]:
                 known.add(row[0])
-        for sequence in self.connection.execute(sa.select(ANSWERS.c.sequence)).scalars():
+        for (sequence,) in self.connection.rows(ANSWERS.selection("sequence")):
             if sequence not in known:
                 yield Problem(sequence=sequence, what="has an answer beside it that the chain does not know")
 
-    def _count(self, table: sa.Table) -> int:
-        return int(self.connection.execute(sa.select(sa.func.count()).select_from(table)).scalar_one())
+    def _count(self, table: Table) -> int:
+        return table.count(self.connection)
 
     def _head(self, head: dict[str, Any], history: History) -> Iterator[Problem]:
         stated = head_mac(self.secret, self.start, head["sequence"], head["digest"])
