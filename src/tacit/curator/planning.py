@@ -512,10 +512,9 @@ class Plan:
         return cast("dict[str, Any]", json.loads(self.kept["record"]))
 
     def __getitem__(self, name: str) -> Planned:
-        for release in self.releases:
-            if release.name == name:
-                return release
-        raise KeyError(name)
+        if "by name" not in self.kept:
+            self.kept["by name"] = {release.name: release for release in reversed(self.releases)}
+        return cast("Planned", self.kept["by name"][name])
 
     def __str__(self) -> str:
         from tacit.curator.text import plan_text

@@ -14,6 +14,7 @@ import math
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -420,9 +421,11 @@ def _plan(place: Path, certificates: dict[str, dict[str, Any]]) -> Iterator[Chec
         yield CheckResult(what="plan.toml can be priced again", holds=False, why=problem.message)
         return
     by_name = {said["name"]: said for said in certificates.values()}
+    of_plan = {r.name: r for r in asked.releases}
+    stated = cache(lambda: _as_stated(asked, by_name))  # all certificates state one choice together
     for name, said in certificates.items():
         what = f"{name} claims what plan.toml gives"
-        if said["name"] not in (r.name for r in asked.releases):
+        if said["name"] not in of_plan:
             yield CheckResult(what=what, holds=False, why="the plan has no release of that name")
             continue
         if "choice" not in said:
@@ -435,13 +438,13 @@ def _plan(place: Path, certificates: dict[str, dict[str, Any]]) -> Iterator[Chec
                 continue
         else:
             try:
-                plan = _as_stated(asked, by_name)
+                plan = stated()
             except WRONG:
                 yield CheckResult(what=what, holds=False, why="another choice")
                 continue
             yield _declared(file, said["data"], name)
             yield _affordable(plan, name)
-            yield from _fitting(plan[said["name"]], asked[said["name"]], name)
+            yield from _fitting(plan[said["name"]], of_plan[said["name"]], name)
         again = certify(plan, plan[said["name"]], ledger=said["ledger"], made=_made(said), values="")
         yield _compared(what, again, said, only=CLAIMS)
 
@@ -516,10 +519,14 @@ def _affordable(plan: Plan, name: str) -> CheckResult:
 
 
 def charge_again(plan: Plan) -> bool:
-    """Is the account of all that was chosen within the bound that was charged?"""
-    again, charged = plan_charge(plan).bound, plan.charged.bound
-    numbers = charged.parameters
-    return again.kind == charged.kind and all(v <= numbers[n] for n, v in again.parameters.items())
+    """Is the account of all that was chosen within the bound that was charged? Summed once a plan."""
+    if "within its charge" not in plan.kept:
+        again, charged = plan_charge(plan).bound, plan.charged.bound
+        numbers = charged.parameters
+        plan.kept["within its charge"] = again.kind == charged.kind and all(
+            v <= numbers[n] for n, v in again.parameters.items()
+        )
+    return bool(plan.kept["within its charge"])
 
 
 def _fitting(stated: Planned, today: Planned, name: str) -> Iterator[CheckResult]:
@@ -633,7 +640,6 @@ def _ledger(place: Path, where: str | None, certificates: dict[str, dict[str, An
     if where is None:
         yield CheckResult(what="the ledger has the charge", holds=None, why="name it by --ledger")
         return
-    from tacit.curator.certificate import decode
     from tacit.ledger import Ledger, verify_ledger
 
     walked = verify_ledger(where)
@@ -643,9 +649,10 @@ def _ledger(place: Path, where: str | None, certificates: dict[str, dict[str, An
     with Ledger.open(where) as ledger:
         chain = ledger.entries_with_answers() if walked.ok else []
         name_of, budget = ledger.id, ledger.budget
+    on_record = _OnRecord(place, chain, name_of, budget)
     for name, said in certificates.items():
         part = said["ledger"]
-        paid = next((e for e, _ in chain if e.sequence == part.get("sequence") and e.kind == "reserve"), None)
+        paid = on_record.charges.get(_number_of(part))
         if part.get("id") != name_of or paid is None or paid.digest != part.get("digest"):
             yield CheckResult(what=f"the ledger has the charge of {name}", holds=False, why="no such entry")
             continue
@@ -654,16 +661,88 @@ def _ledger(place: Path, where: str | None, certificates: dict[str, dict[str, An
         )
         yield CheckResult(what=f"the ledger was charged what {name} says", holds=same)
         yield _events(name, said, paid.body)
-        yield _asked(place, name, paid.body, budget)
-        yield _stands(name, said["name"], [e for e, _ in chain], paid.sequence)
-        yield _looks(name, said, chain, paid)
-        answer = next((a for e, a in chain if e.closes == paid.sequence and e.kind == "commit"), None)
-        if not isinstance(answer, bytes) or sha256(answer) != part.get("answer"):
+        yield CheckResult(
+            what=f"plan.toml has the budget, table, version and files of the charge of {name}",
+            holds=not on_record.asked(paid.sequence), why=on_record.asked(paid.sequence),
+        )  # fmt: skip
+        yield _stands(name, said["name"], on_record.corrections.get(paid.sequence, ()))
+        yield _looks(name, said, on_record.looks(paid.sequence))
+        answer = on_record.answers.get(paid.sequence)
+        if not isinstance(answer, bytes) or on_record.digest(paid.sequence) != part.get("answer"):
             yield CheckResult(
                 what=f"the ledger has the answer of {name}", holds=False, why="it has another, or none"
             )
             continue
-        yield from _again(place, name, said, decode(answer), answer, name_of, paid)
+        yield from _again(name, said, on_record, paid)
+
+
+def _number_of(part: Mapping[str, Any]) -> Any:
+    """The entry that a certificate names, which may be anything; a number is no truth value."""
+    found = part.get("sequence")
+    return found if isinstance(found, int) and not isinstance(found, bool) else None
+
+
+class _OnRecord:
+    """What a ledger says of the charges of a folder: looked up, read and made once a charge.
+
+    All certificates of a folder rest on one charge, most often; walking the chain and making the plan for each of
+    them would take time that grows with the square of their number.
+    """
+
+    def __init__(self, place: Path, chain: Sequence[tuple[Entry, Any]], id: str, budget: Guarantee) -> None:
+        self.place, self.id, self.budget = place, id, budget
+        self.entries = [entry for entry, _ in chain]
+        self.charges = {e.sequence: e for e in self.entries if e.kind == "reserve"}
+        self.answers: dict[Any, Any] = {}
+        self.corrections: dict[Any, list[Entry]] = {}
+        for entry, answer in chain:
+            if entry.kind == "commit":
+                self.answers.setdefault(entry.closes, answer)
+            elif entry.kind in ("withdraw", "supersede"):
+                self.corrections.setdefault(entry.body["about"], []).append(entry)
+        self.digest = cache(self._digest)
+        self.asked = cache(self._asked)
+        self.looks = cache(self._looks)
+        self.decoded = cache(self._decoded)
+        self.plan = cache(self._plan)
+        self.part = cache(self._part)
+        self.places = cache(self._places)
+
+    def _digest(self, charge: int) -> str:
+        return sha256(self.answers[charge])
+
+    def _decoded(self, charge: int) -> tuple[list[Any], dict[str, Any]]:
+        from tacit.curator.certificate import decode
+
+        return decode(self.answers[charge])
+
+    def _part(self, charge: int) -> dict[str, Any]:
+        from tacit.curator.release import ledger_part
+
+        return ledger_part(self.id, self.answers[charge], self.decoded(charge)[1])
+
+    def _places(self, charge: int) -> dict[str, int]:
+        plan = self.plan(charge)
+        return {r.name: i for i, r in enumerate(plan.releases)} if isinstance(plan, Plan) else {}
+
+    def _asked(self, charge: int) -> str:
+        return _asked(self.place, self.charges[charge].body, self.budget)
+
+    def _looks(self, charge: int) -> tuple[str, ...]:
+        body = self.charges[charge].body
+        return seen_in(self.entries, plan_digests(body), table=body["table"], version=body["version"])
+
+    def _plan(self, charge: int) -> Plan | tuple[bool | None, str]:
+        """The plan of plan.toml with what was chosen for this charge, or why it cannot be made again."""
+        plan = read_plan(self.place / "plan.toml").plan()
+        paid = self.charges[charge].charge()
+        if paid.choice is None and paid.files is not None:
+            return False, "the charge does not state what was chosen"
+        if paid.choice is None:
+            return as_0_1_0(plan, paid.plan_digest) or (None, NO_CHOICE)
+        if paid.plan_digest not in (plan.digest, *plan.earlier):
+            return False, "plan.toml asks something else"
+        return read_choice(plan, paid) or (None, NO_CHOICE)
 
 
 def _events(name: str, said: Mapping[str, Any], paid: Mapping[str, Any]) -> CheckResult:
@@ -674,12 +753,8 @@ def _events(name: str, said: Mapping[str, Any], paid: Mapping[str, Any]) -> Chec
     return CheckResult(what=f"the ledger was charged for what was run for {name}", holds=run)
 
 
-def _looks(
-    name: str, said: Mapping[str, Any], chain: Sequence[tuple[Entry, Any]], paid: Entry
-) -> CheckResult:
+def _looks(name: str, said: Mapping[str, Any], known: tuple[str, ...]) -> CheckResult:
     """Does the certificate state, as the chain does, that a look at the data is older than its plan?"""
-    about = {key: paid.body[key] for key in ("table", "version")}
-    known = seen_in([e for e, _ in chain], plan_digests(paid.body), **about)
     told = tuple(said["data"].get("seen", ()))
     what = f"{name} says whether its declarations were made by someone who had seen the data"
     if told != known:
@@ -697,11 +772,9 @@ def _looks(
 STANDS = "was neither withdrawn nor replaced"
 
 
-def _stands(name: str, release: str, chain: Sequence[Entry], charge: int) -> CheckResult:
+def _stands(name: str, release: str, since: Sequence[Entry]) -> CheckResult:
     """Later entries of the ledger about the release: the folder is unchanged, and may be superseded."""
-    kinds = ("withdraw", "supersede")
-    about = [e.correction() for e in chain if e.kind in kinds and e.body["about"] == charge]
-    said = [str(c) for c in about if c.release in ("", release)]
+    said = [str(c) for c in (entry.correction() for entry in since) if c.release in ("", release)]
     return CheckResult(
         what=f"the release of {name} {STANDS}",
         holds=not said,
@@ -710,16 +783,15 @@ def _stands(name: str, release: str, chain: Sequence[Entry], charge: int) -> Che
     )
 
 
-def _asked(place: Path, name: str, paid: Mapping[str, Any], budget: Guarantee) -> CheckResult:
-    """The rest of plan.toml beside the question: the budget, the table, its version and files.
+def _asked(place: Path, paid: Mapping[str, Any], budget: Guarantee) -> str:
+    """Differences beside the question between plan.toml and the charge: budget, table, version and files.
 
     The analyst's name is no part of a question: somebody else may have paid for a recorded answer.
     """
-    what = f"plan.toml has the budget, table, version and files of the charge of {name}"
     try:
         file = read_plan(place / "plan.toml")
     except TacitError as problem:
-        return CheckResult(what=what, holds=False, why=problem.message)
+        return problem.message or "it cannot be read"
     told = {
         "budget": budget == file.limit,
         "table": file.table in ("", paid["table"]),
@@ -727,7 +799,7 @@ def _asked(place: Path, name: str, paid: Mapping[str, Any], budget: Guarantee) -
         "files": "files" not in paid or _names(paid["files"]) == _names(declared_files(file.data, None)),
     }
     other = [n for n, same in told.items() if not same]
-    return CheckResult(what=what, holds=not other, why=f"another {', '.join(other)}" if other else "")
+    return f"another {', '.join(other)}" if other else ""
 
 
 def _names(files: Mapping[str, Any]) -> dict[str, Any]:
@@ -746,48 +818,27 @@ def _names(files: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _again(
-    place: Path,
-    name: str,
-    said: dict[str, Any],
-    answer: tuple[list[Any], dict[str, Any]],
-    body: bytes,
-    id: str,
-    paid: Entry,
-) -> Iterator[CheckResult]:
+def _again(name: str, said: dict[str, Any], on_record: _OnRecord, paid: Entry) -> Iterator[CheckResult]:
     """The certificate made again of the request, the choice and the answer that are on record."""
-    from tacit.curator.release import ledger_part, read_release
+    from tacit.curator.release import read_release
 
     what = f"{name} and its values are those of the recorded answer"
-    noisy, made = answer
+    noisy, made = on_record.decoded(paid.sequence)
     try:
-        plan: Plan | None = read_plan(place / "plan.toml").plan()
-        assert plan is not None
-        charge = paid.charge()
-        if charge.choice is None and charge.files is not None:
-            yield CheckResult(what=what, holds=False, why="the charge does not state what was chosen")
+        plan = on_record.plan(paid.sequence)
+        if isinstance(plan, tuple):
+            yield CheckResult(what=what, holds=plan[0], why=plan[1])
             return
-        if charge.choice is None:
-            plan = as_0_1_0(plan, charge.plan_digest)
-        elif charge.plan_digest not in (plan.digest, *plan.earlier):
-            yield CheckResult(what=what, holds=False, why="plan.toml asks something else")
-            return
-        else:
-            plan = read_choice(plan, charge)
-        if plan is None:
-            yield CheckResult(what=what, holds=None, why=NO_CHOICE)
-            return
-        index = [r.name for r in plan.releases].index(said["name"])
-        spent = plan.charge
+        index, spent = on_record.places(paid.sequence)[said["name"]], plan.charge
         release = read_release(
-            plan, plan.releases[index], noisy[index], made, ledger=ledger_part(id, body, made),
+            plan, plan.releases[index], noisy[index], made, ledger=on_record.part(paid.sequence),
             spent=spent, remaining=spent, replayed=True,
         )  # fmt: skip
         again = release.certificate
-    except (TacitError, ValueError, IndexError) as problem:
+    except (TacitError, ValueError, LookupError) as problem:
         yield CheckResult(what=what, holds=False, why=f"they cannot be made again: {type(problem).__name__}")
         return
-    if charge.choice is not None:
+    if paid.charge().choice is not None:
         yield _affordable(plan, f"{name}, as it is on record,")
     yield _compared(what, again, said, known=made.get("said", {}).get(said["name"]))
 
