@@ -76,6 +76,18 @@ def test_the_answer_is_exact_and_keeps_its_condition(kind: str) -> None:
     assert len(said["guarantee"]["declared"]) == 3
 
 
+def test_an_exact_answer_promises_its_epsilon_and_delta_only() -> None:
+    """It runs no mechanism: a sum over none would be a pure epsilon of 0."""
+    asked = tacit.sum("x")
+    with curator(condition_for(asked, given=GIVEN, **PRICE)) as one:
+        made = one.preview(asked, given=GIVEN, **PRICE).releases[0].assignment
+    neighbours = tacit.rows().neighbours
+    numbers = (made.pure(), made.concentrated(), made.mu_squared(), made.renyi(2.0, neighbours=neighbours))
+    assert numbers == (None,) * 4
+    assert made.approximate() is not None
+    assert isinstance(made.condition, Priors)
+
+
 def test_one_exact_answer_a_table_and_nothing_beside_it() -> None:
     with curator(condition_for(tacit.sum("x"), given=GIVEN, **PRICE)) as one:
         first = one.release(tacit.sum("x"), given=GIVEN, **PRICE)

@@ -25,11 +25,14 @@ from tacit.exact.balls import ball, lower
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import down, up
 from tacit.guarantees import (
+    Always,
     Approximate,
     Bound,
     Concentrated,
+    Condition,
     GaussianDP,
     Neighbours,
+    Priors,
     Pure,
     compose,
     convert,
@@ -122,9 +125,18 @@ class Assignment:
         """Assumptions of the claim that no program checks."""
         return ()
 
+    @property
+    def condition(self) -> Condition:
+        """The condition of the bound: `Always`, which is differential privacy, unless the class has another."""
+        return Always()
+
+    def _sum(self, each: Sequence[Fraction | None]) -> Fraction | None:
+        """The sum of the mechanisms' own numbers; under priors no theorem adds them, and there is none."""
+        return None if isinstance(self.condition, Priors) else _total(each)
+
     def pure(self) -> Fraction | None:
         """The exact epsilon, where the whole assignment has one."""
-        return _total([m.exact_epsilon for m in self.mechanisms])
+        return self._sum([m.exact_epsilon for m in self.mechanisms])
 
     def approximate(self) -> tuple[Fraction, Fraction] | None:
         """The pure epsilon with no delta, or the epsilon that goes with the delta that it spends."""
@@ -139,14 +151,16 @@ class Assignment:
 
     def concentrated(self) -> Fraction | None:
         """A rho that holds, if there is one."""
-        return _total([m.exact_rho for m in self.mechanisms])
+        return self._sum([m.exact_rho for m in self.mechanisms])
 
     def mu_squared(self) -> Fraction | None:
         """A squared mu that holds, if there is one."""
-        return _total([m.exact_mu_squared for m in self.mechanisms])
+        return self._sum([m.exact_mu_squared for m in self.mechanisms])
 
     def renyi(self, order: float, *, neighbours: Neighbours) -> float | None:
         """The Rényi divergence at this order, where it is finite."""
+        if isinstance(self.condition, Priors):
+            return None
         each = [e.renyi(order, neighbours=neighbours) for e in self._simple()]
         total = _total([None if r is None else Fraction(r) for r in each])
         return None if total is None else up(total)

@@ -17,14 +17,13 @@ import numpy as np
 from tacit.accounting.codec import to_record
 from tacit.curator.assignments import NoisyParts
 from tacit.curator.choice import release_choice
-from tacit.curator.exact_answers import priors_of
 from tacit.curator.planning import Plan, Planned, event_record
 from tacit.curator.random_counts import gamma_of
 from tacit.curator.text import beyond_groups
 from tacit.errors import InvalidParameter, TacitError
 from tacit.exact.canonical import canonical, sha256
 from tacit.exact.data_classes import dataclass
-from tacit.guarantees import Guarantee
+from tacit.guarantees import Guarantee, Priors
 from tacit.ledger import entries as signatures
 from tacit.ledger.entries import ALGORITHM, message
 from tacit.sources.axes import CountAbove, Products, Squares, Steps
@@ -433,7 +432,8 @@ def _not_covered(planned: Planned) -> list[str]:
 
 
 def _event(planned: Planned) -> Any:
-    gamma, priors = gamma_of(planned.assignment), priors_of(planned.assignment)
+    gamma, condition = gamma_of(planned.assignment), planned.assignment.condition
+    priors = condition if isinstance(condition, Priors) else None
     return [event_record(to_record(e), gamma, priors) for e in planned.assignment.events]
 
 

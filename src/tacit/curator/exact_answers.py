@@ -58,7 +58,7 @@ class ExactAssignment(Assignment):
 
     @property
     def condition(self) -> Priors:
-        """Given what it holds."""
+        """The priors under which the bound holds."""
         return Priors(family=self.answer.family, unknown_rows=self.answer.unknown_rows)
 
     @property
@@ -86,22 +86,6 @@ class ExactAssignment(Assignment):
     def events(self) -> tuple[Event, ...]:
         """One event with this bound; its record says given what."""
         return (ApproximateEvent(epsilon=self.epsilon, delta=self.answer.delta),)
-
-    def pure(self) -> Fraction | None:
-        """There is none."""
-        return None
-
-    def concentrated(self) -> Fraction | None:
-        """There is none."""
-        return None
-
-    def mu_squared(self) -> Fraction | None:
-        """There is none."""
-        return None
-
-    def renyi(self, order: float, *, neighbours: Neighbours) -> float | None:
-        """There is none."""
-        return None
 
     def approximate(self) -> tuple[Fraction, Fraction] | None:
         """What is charged."""
@@ -154,11 +138,6 @@ class ExactAssignment(Assignment):
 def asks_exactly(given: Given | None) -> bool:
     """Is an exact answer asked for?"""
     return isinstance(given, ExactGiven)
-
-
-def priors_of(assignment: Assignment) -> Priors | None:
-    """The priors under which an assignment's bound holds, if its condition is one of these."""
-    return assignment.condition if isinstance(assignment, ExactAssignment) else None
 
 
 def assign_exactly(question: Question, price: Price, given: ExactGiven) -> tuple[Question, Assignment]:

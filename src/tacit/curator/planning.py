@@ -36,7 +36,7 @@ from tacit.curator.assignments import (
     pure_within,
 )
 from tacit.curator.charging import Charged, Shared, charge, must_cover
-from tacit.curator.exact_answers import assign_exactly, priors_of
+from tacit.curator.exact_answers import assign_exactly
 from tacit.curator.expected_error import Expected, expected
 from tacit.curator.fitted import fitted
 from tacit.curator.functions.assignment import assign_function
@@ -45,7 +45,7 @@ from tacit.curator.functions.fits import PureDensity
 from tacit.curator.functions.trees import assign_tree
 from tacit.curator.prices import Price
 from tacit.curator.quantile_choice import assign_quantiles, first_ranks
-from tacit.curator.random_counts import assign_on_random_data, condition_of, declared_by, fits, gamma_of
+from tacit.curator.random_counts import assign_on_random_data, fits, gamma_of
 from tacit.curator.request import (
     ALWAYS,
     Assumed,
@@ -492,7 +492,8 @@ class Plan:
     @property
     def priors(self) -> Priors | None:
         """The priors under which the charge holds, for an exact answer, which is alone in its plan."""
-        return priors_of(self.releases[0].assignment)
+        condition = self.releases[0].assignment.condition
+        return condition if isinstance(condition, Priors) else None
 
     @property
     def exact(self) -> dict[str, Fraction]:
@@ -640,8 +641,8 @@ def _planned(a: Query, question: Question, assignment: Assignment, plain: Assign
     made = Guarantee(
         bound=assignment.bound,
         unit=unit,
-        condition=priors_of(assignment) or condition_of(assignment),
-        declared=(*assignment.declared, *declared_by(assignment), *question.details.get("declared", ())),
+        condition=assignment.condition,
+        declared=(*assignment.declared, *question.details.get("declared", ())),
     )
     return Planned(
         ask=a, question=question, assignment=assignment, guarantee=_promise(a, made), expected=error,

@@ -29,7 +29,7 @@ from tacit.curator.request import Given
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray
 from tacit.exact.data_classes import dataclass
-from tacit.guarantees import Always, Bound, Neighbours, RandomData
+from tacit.guarantees import Bound, Condition, Neighbours
 from tacit.guarantees.conditions import (
     FIXED_BEFORE,
     FIXED_MECHANISMS,
@@ -68,6 +68,18 @@ class OnRandomData(Assignment):
     def theorems(self) -> tuple[str, ...]:
         """What the claim rests on."""
         return (*super().theorems, self.theorem)
+
+    @property
+    def condition(self) -> Condition:
+        """Random data with their gamma; `Always` for a gamma of 0."""
+        return self.given.condition
+
+    @property
+    def declared(self) -> tuple[str, ...]:
+        """Assumptions of the bound that nobody can check."""
+        least = () if self.neighbours is Neighbours.REPLACE_ONE else (LEAST_ROWS,)
+        before = (FIXED_BEFORE,) if self.given.fixed_before else ()
+        return (INDEPENDENT_DRAWS, FIXED_MECHANISMS, *least, *before)
 
     # --- which cells are exact ------------------------------------------------------------------------
     def exact_below(self, rows: int) -> int:
@@ -280,20 +292,6 @@ ALL_ROWS = Aggregation(aggregates=(CountRows(),))
 def gamma_of(assignment: Assignment) -> Fraction:
     """The share of the data on which an assignment's bound may fail; 0 for differential privacy."""
     return assignment.given.gamma if isinstance(assignment, OnRandomData) else Fraction(0)
-
-
-def condition_of(assignment: Assignment) -> Always | RandomData:
-    """The condition of an assignment's bound."""
-    return assignment.given.condition if isinstance(assignment, OnRandomData) else Always()
-
-
-def declared_by(assignment: Assignment) -> tuple[str, ...]:
-    """Assumptions of an assignment's bound that nobody can check."""
-    if not isinstance(assignment, OnRandomData):
-        return ()
-    least = () if assignment.neighbours is Neighbours.REPLACE_ONE else (LEAST_ROWS,)
-    before = (FIXED_BEFORE,) if assignment.given.fixed_before else ()
-    return (INDEPENDENT_DRAWS, FIXED_MECHANISMS, *least, *before)
 
 
 def fits(question: Question) -> bool:

@@ -208,10 +208,6 @@ class SynthesisAssignment(Assignment):
         """ln of the error of a measured cell at 95%."""
         return float(np.log(1.96 * float(self.schedule.measuring.noise_std)))
 
-    def variances(self) -> dict[str, float]:
-        """Rows have no cells that are added up."""
-        return {}
-
 
 # --- the record --------------------------------------------------------------------------------------------
 def packed(outcome: Outcome, *, seed: int) -> dict[str, Any]:

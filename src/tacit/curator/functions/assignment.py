@@ -243,10 +243,6 @@ class FunctionAssignment(Assignment):
         """ln of the error at 95%."""
         return float(np.log(self.fit.widest * self.fit.spread(0.95)))
 
-    def variances(self) -> dict[str, float]:
-        """Functions have no cells that are added up."""
-        return {}
-
 
 def fit_grid(question: Question) -> Floats:
     """The coordinates of the points at which the function is shown."""

@@ -243,10 +243,6 @@ class ByTestAssignment(Assignment):
         """ln of the noise of a coefficient in steps."""
         return math.log(self.mechanism.expected_error() / float(SPACING) + 0.5)
 
-    def variances(self) -> dict[str, float]:
-        """Coefficients are no cells that are added up."""
-        return {}
-
 
 def assign_test(question: Question, price: Price) -> ByTestAssignment:
     """The share of epsilon for the test with the least noise, at the declared size and spread."""

@@ -296,10 +296,6 @@ class TreeAssignment(Assignment):
         """ln of the score that a choice may lose."""
         return math.log(self.plan.lost_score + 0.5)
 
-    def variances(self) -> dict[str, float]:
-        """A tree has no cells that are added up."""
-        return {}
-
 
 def _number_of(shape: TreeShape, node: Mapping[str, Any]) -> int:
     """The number of a split that a certificate tells in words."""
