@@ -2,10 +2,10 @@
 
 A curve h(t) = sup_S P(S) - t Q(S) is convex and falls from 1 at t = 0. On the grid t_i = e^{i step} it is replaced by
 the straight lines between its points, by the line from (0, 1) to its first one, and by its last value from there on.
-That function lies above h, and it is the curve of another pair: where its slope rises by q, Q has an outcome of mass q
-and P one of mass t_i q, and P alone has what is left at the end, whose loss is infinite. A pair whose curve lies above
-stays above in every composition, also where mechanisms are chosen as one goes (Zhu, Dong and Wang 2022, Thm 10;
-this way of rounding is the one of Doroshenko and others 2022).
+That function lies above h, and it is the curve of another pair. Where its slope rises by q, Q has an outcome of mass q
+and P one of mass t_i q. The rest of P is an outcome of infinite loss. A pair whose curve lies above stays above in
+every composition, also where mechanisms are chosen as one goes (Zhu, Dong and Wang 2022, Thm 10; this way of rounding
+is the one of Doroshenko and others 2022).
 
 P's masses are kept as integers, in units of 2^-BITS, rounded up. Losses add up when releases are composed, so that the
 masses are multiplied as polynomials, in integers and so exactly; the product is rounded up again. Losses far out are

@@ -105,7 +105,7 @@ class EncryptedStore:
             raise self.corrupt() from None
 
     def corrupt(self) -> LedgerCorrupt:
-        """The error for parts that are not as they were written."""
+        """The error for damaged parts."""
         return LedgerCorrupt(
             ledger=self._store.name,
             reason="was changed: a sealed part is not the one that was kept",

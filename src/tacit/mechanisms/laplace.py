@@ -569,7 +569,7 @@ _RATES = np.linspace(0.05, 0.95, 19)
 
 
 class Weighted(NamedTuple):
-    """Sums of independent Laplace variables of scale 1, one a row: |w| of some terms, and how many have each."""
+    """Sums of independent Laplace variables of scale 1, one a row: distinct |w|, and the number of terms with each."""
 
     weights: Floats
     counts: Floats

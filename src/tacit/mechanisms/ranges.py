@@ -404,8 +404,10 @@ class RangeAnswers(TableMechanism):
 
     # --- errors -----------------------------------------------------------------------------------------
     def _spread(self) -> tuple[Floats, Floats, Floats]:
-        """The variance of each answer, how many alike Laplace variables its noise is like, and how many at the least:
-        as if all of it came from variables as wide as its widest."""
+        """The variance of each answer, and the number of equal Laplace variables that its noise resembles.
+
+        The third array is a lower bound on that number: as if all variables were as wide as the widest.
+        """
         if isinstance(self.noise, RangeTree):
             return self.noise.range_spreads(self.ranges)
         lengths = (self.ranges[:, 1] - self.ranges[:, 0] + 1).astype(np.float64)

@@ -229,7 +229,7 @@ class AtomicPLD(PrivacyLossDistribution):
 
     @staticmethod
     def stacked(laws: list[AtomicPLD]) -> AtomicPLD:
-        """Many laws with equal numbers of atoms as one."""
+        """Many distributions with equal numbers of atoms, as one object."""
         return AtomicPLD(
             losses=np.concatenate([law.losses for law in laws]),
             p=np.concatenate([law.p for law in laws]),

@@ -3,9 +3,9 @@
     rows/NAME.csv, rows/NAME.csv-metadata.json (synthetic rows)
     values/NAME.csv, values/NAME.parquet, values/NAME.csv-metadata.json, sdmx/NAME.csv, tables.xlsx, report.html
 
-`tacit release` writes them, and `tacit verify` makes them again and compares. So all that they are made from beside
-certificates, values and plan.toml stands in the manifest (`Written`): what had been spent, what had been withdrawn,
-which exports were asked for, by which form.
+`tacit release` writes them, and `tacit verify` makes them again and compares. So the manifest (`Written`) holds their
+other sources beside certificates, values and plan.toml: the amounts spent and withdrawn, the requested exports, and the
+form.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Written:
 
     @classmethod
     def read(cls, said: Mapping[str, Any]) -> Written:
-        """The same from a manifest; raises whatever a wrong one makes it raise."""
+        """The same from a manifest; a wrong manifest raises an error of any type."""
         if said["form"] != FORM:
             raise ValueError(f"form {said['form']}")
         truth = said["truth"]

@@ -753,7 +753,7 @@ def _cells(
 
 
 def _read_book(data: bytes, *, spent: bool) -> Any:
-    """All that stands in a workbook; without `spent` all but the sentence that rests on what had been spent."""
+    """The contents of a workbook; without `spent`, all but the sentence about the amount spent."""
     import openpyxl
 
     book = openpyxl.load_workbook(io.BytesIO(data))

@@ -305,7 +305,7 @@ def _clamped(said: Sequence[Mapping[str, Any]], words: PublicWords) -> list[str]
 
 
 def _rests_on(said: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Conditions and declarations of all releases, each said once, with its releases where it is not that of all."""
+    """Conditions and declarations of all releases, each once; one that is not common to all names its releases."""
     told: dict[str, list[str]] = {}
     for one in said:
         looked = one["data"].get("seen", [])

@@ -308,7 +308,7 @@ def on_digits() -> list[Bar]:
 
 
 def on_block() -> list[Bar]:
-    """Blocks of seven: everybody follows from exact tables; from noisy sums, which of two ages the seventh has."""
+    """Blocks of seven: exact tables reveal everybody; noisy sums reveal which of two ages the seventh has."""
     import numpy as np
     import pyarrow as pa
 

@@ -481,7 +481,7 @@ class Structured:
         return np.asarray(self.select @ self._filter.solve(self.feed @ values))
 
     def risks(self, h: Floats) -> Floats:
-        """The risks with every |x - h(y)| replaced by its settled slope times (h(y) - x)."""
+        """The risks with every |x - h(y)| replaced by its fixed slope times (h(y) - x)."""
         x = np.arange(self.rows)
         mirror = self.v * ((self.n - x) * self.u.sum() - self.u @ h)
         return np.asarray(self.near(h) - x * self.ones + mirror)

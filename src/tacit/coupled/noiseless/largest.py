@@ -263,7 +263,7 @@ def _spared(delta: float, law: AnswerLaws, factor: Fraction) -> Fraction:
 
 
 def _widest(law: AnswerLaws) -> Fraction:
-    """How large a factor the addend for `apart` is counted for."""
+    """The largest factor for which the addend for `apart` is counted."""
     return Fraction(1) if law.apart == 0 else Fraction(_LARGEST)
 
 

@@ -131,7 +131,7 @@ def _losses(law: SumLaw, half: int, step: float) -> tuple[Floats, float]:
 
 
 def _numbers(mass: Fraction, hidden: int, delta: float) -> tuple[list[tuple[float, int]], float]:
-    """(Shares of runs of the number of uniform rows, each with its first member; the chance of too few)."""
+    """(Shares of runs of the number of uniform rows, each run by its first member; the chance of too few rows.)"""
     if mass == 1:
         return [(1.0, hidden)], 0.0
     few = 1e-3 * delta

@@ -466,7 +466,7 @@ def _texts(values: list[Any]) -> Any:
 
 
 def text_of_object(value: Any, *, key: bool = False) -> str | None:
-    """The text of one object; None if it has none. Nothing that an object does can stop it.
+    """The text of one object; None if it has none. No behaviour of an object can stop it.
 
     key: as in columns of numbers, a whole number is its key, and another one has none.
     """
