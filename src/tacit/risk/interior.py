@@ -177,7 +177,7 @@ class Program:
         return total if self.far is None else total + self.far.risks(h)
 
     def inside(self, h: Floats) -> bool:
-        """Whether h stayed where the settled slopes are right."""
+        """Whether h stayed in the range where the fixed slopes are right."""
         return self.far is None or self.far.inside(h)
 
     def start(self, given: tuple[Floats, Floats] | None, gap: float) -> SolverState:
