@@ -121,3 +121,100 @@ def test_bad_input_exits_with_two_and_one_sentence(
     assert word in said.err
     assert "Traceback" not in said.err
     assert len(said.err.strip().splitlines()) == 1
+
+
+PLAN = """
+[data]
+path = "nobody-reads-this.csv"
+[protect]
+unit = "people"
+column = "person"
+at_most = 2
+[budget]
+epsilon = 2.0
+[schema.age]
+kind = "integer"
+low = 0
+high = 9
+[[release]]
+kind = "count"
+name = "{}"
+[[release]]
+kind = "sum"
+column = "age"
+"""
+
+
+def test_a_plan_is_audited_without_its_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan, page = tmp_path / "plan.toml", tmp_path / "page.html"
+    plan.write_text(PLAN.format("people counted"))
+    line = ["audit", str(plan), "--engine", "duckdb", "--outputs", "60", "--neighbours", "3"]
+    assert main([*line, "--json", "--out", str(page)]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert not said["broken"]
+    assert [r["pairs"] for r in said["releases"]] == [3, 3]
+    assert said["together"]["bets"]["outputs"] <= 60
+    assert [p.name for p in tmp_path.iterdir() if p.suffix == ".ledger"] == [], "nothing is charged"
+    text = page.read_text()
+    for part in (
+        "At a glance",
+        "people counted",
+        "all releases together",
+        "<polyline",
+        "could not have seen",
+    ):
+        assert part in text
+    assert main([*line[:-4], "--outputs", "0", "--neighbours", "1"]) == 0
+    shown = capsys.readouterr().out
+    assert "no proof" in shown
+    assert "bets:" not in shown
+    assert main(["audit", str(tmp_path), *line[2:4], "--outputs", "0", "--neighbours", "1"]) == 0, (
+        "a release folder"
+    )
+
+
+def test_repeated_answers_of_a_system(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "answers.csv"
+    file.write_text("count\n" + "\n".join(str(10 + v) for v in (0.1, -0.2, 0.05, 0.4, -0.3, 0.2)) + "\n")
+    line = ["audit", str(file), "--sensitivity", "1"]
+    assert main([*line, "--json"]) == 0
+    low, high = json.loads(capsys.readouterr().out)["value"]
+    assert 0 < low < high
+    assert main([*line, "--claim", f"epsilon={low * 0.9}"]) == 1
+    assert "rejected" in capsys.readouterr().out
+    assert main([*line, "--claim", f"epsilon={low * 1.1}"]) == 0
+    assert main([*line, "--noise", "gaussian", "--claim", "mu=1e9"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "word"),
+    [
+        ("plan.toml", ["--claim", "epsilon=1"], "claim"),
+        ("plan.toml", ["--neighbours", "rows added"], "number of pairs"),
+        ("plan.toml", ["--engine", "sqlite"], "sqlite"),
+        ("plan.toml", ["--engine", "duckdb", "--level", "2"], "level"),
+        ("plan.toml", ["--engine", "duckdb", "--outputs", "-1"], "outputs"),
+        ("missing.toml", ["--engine", "duckdb"], "missing.toml"),
+        ("missing.csv", ["--sensitivity", "1"], "missing.csv"),
+        ("answers.csv", [], "sensitivity"),
+        ("answers.csv", ["--sensitivity", "0"], "sensitivity"),
+        ("answers.csv", ["--sensitivity", "1", "--noise", "cauchy"], "cauchy"),
+        ("answers.csv", ["--sensitivity", "1", "--claim", "mu=1"], "epsilon"),
+        ("answers.csv", ["--sensitivity", "1", "--claim", "epsilon=1, delta=1e-6"], "epsilon"),
+        ("answers.csv", ["--sensitivity", "1", "--out", "page.html"], "--out"),
+        ("few.csv", ["--sensitivity", "1"], "at least 4"),
+        ("words.csv", ["--sensitivity", "1"], "line 3"),
+    ],
+)
+def test_plans_and_answers_that_are_none(
+    tmp_path: Path, name: str, more: list[str], word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "plan.toml").write_text(PLAN.format("x"))
+    (tmp_path / "answers.csv").write_text("1\n2\n3\n5\n")
+    (tmp_path / "few.csv").write_text("1\n2\n")
+    (tmp_path / "words.csv").write_text("count\n1\ntwo\n3\n")
+    assert main(["audit", str(tmp_path / name), *more]) == 2
+    said = capsys.readouterr()
+    assert word in said.err
+    assert "Traceback" not in said.err
+    assert len(said.err.strip().splitlines()) == 1

@@ -15,6 +15,7 @@ certificate with plan, ledger and recorded answer.
 
 Audits try to break a claim about any mechanism, from its outputs or with its noise replayed:
 
+    planned                   every release of a plan, on made-up neighbours
     house, answers            a function and a claim in, an answer with what was out of reach out
     black_box, betting        bets against the claim whose wealth is valid evidence at any time
     claimed, neighbours       what is claimed, for which inputs
@@ -32,6 +33,7 @@ from tacit.audit.exact import additive, finite, holes
 from tacit.audit.grey_box import replay
 from tacit.audit.house import assert_private, mechanism
 from tacit.audit.neighbours import NeighbourPairs, named_neighbours
+from tacit.audit.planned import PlanAudit, plan
 from tacit.audit.plans import opinion_on_charge, opinion_on_noise
 from tacit.audit.recording import Tape
 from tacit.audit.relaxed import distributional, random_data, repeated_answers
@@ -41,6 +43,7 @@ __all__ = [
     "MechanismAudit",
     "NeighbourPairs",
     "Opinion",
+    "PlanAudit",
     "Tape",
     "additive",
     "assert_private",
@@ -54,6 +57,7 @@ __all__ = [
     "opinion_on_certificate",
     "opinion_on_charge",
     "opinion_on_noise",
+    "plan",
     "random_data",
     "repeated_answers",
     "replay",

@@ -1,4 +1,4 @@
-"""The page of `tacit audit`: the wealth over time, the event found, two histograms, and the limits of the audit."""
+"""The pages of `tacit audit`: the wealth over time, the event found, two histograms, and the limits of the audit."""
 
 from __future__ import annotations
 
@@ -15,17 +15,21 @@ WIDE, HIGH, LEFT, LOW = 640, 240, 58, 34
 Record = Mapping[str, Any]
 
 
-def audit_html(record: Record) -> str:
-    """The whole page as text, from the plain record of an audit."""
-    head = tag(
+def _head(title: str) -> Markup:
+    return tag(
         "head",
         tag("meta", charset="utf-8"),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
         tag("meta", name="generator", content="tacit"),
-        tag("title", f"Audit of {record['mechanism']}"),
+        tag("title", title),
         tag("style", Markup(style_sheet())),
     )
+
+
+def audit_html(record: Record) -> str:
+    """The whole page as text, from the plain record of an audit."""
+    head = _head(f"Audit of {record['mechanism']}")
     verdict = "The claim is rejected" if record["rejected"] else "The claim is not rejected"
     body = tag(
         "body",
@@ -43,6 +47,106 @@ def audit_html(record: Record) -> str:
         tag("main", _answer(record), _wealth(record), _event(record), _replay(record), _unseen(record)),
     )
     return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
+
+
+def plan_audit_html(record: Record) -> str:
+    """The page of a plan: a row a release, then its partings, bets and pictures."""
+    pairs = ", ".join(f"{n} on {engine}" for engine, n in record["neighbours"].items())
+    every = [*record["releases"], *([record["together"]] if record["together"] else [])]
+    verdict = (
+        "At least one claim breaks" if record["broken"] else "No claim was broken; this is no proof of them"
+    )
+    body = tag(
+        "body",
+        tag(
+            "header",
+            tag("h1", "Audit of a plan"),
+            tag(
+                "p",
+                f"{visible(str(record['plan']))}. {len(record['releases'])} releases for {visible(record['unit'])}."
+                f" Pairs of made-up neighbours: {pairs}. No data were read and nothing was charged.",
+                class_="lead",
+            ),
+            tag(
+                "p",
+                tag("strong", f"{verdict} (level {record['level']:g} for all together)."),
+                class_="banner",
+            ),
+            class_="top",
+        ),
+        tag(
+            "main",
+            _glance(every),
+            [_release(one) for one in every],
+            [_card("Notes", [tag("p", visible(n)) for n in record["notes"]])] if record["notes"] else [],
+            _card("What this audit could not have seen", tag("p", visible(record["could_not_see"]) + ".")),
+        ),
+    )
+    return f"<!doctype html>\n{tag('html', _head('Audit of a plan'), body, lang='en')}\n"
+
+
+def write_plan_audit(record: Record, path: Path) -> None:
+    """The page of a plan as a file, in UTF-8."""
+    path.write_text(plan_audit_html(record), encoding="utf-8")
+
+
+def _glance(every: Sequence[Record]) -> Markup:
+    """One row a release."""
+    heads = ("release", "claim", "lower bound", "outputs", "sensitivity used", "replay", "verdict")
+    rows = []
+    for one in every:
+        bets = one["bets"]
+        accused = any(p["accuses"] for p in one["partings"])
+        replayed = "breaks" if accused else "no breach" if one["pairs"] else "none"
+        told = (
+            f"{bets['lower']:.3g}" if bets and bets["parameter"] else "none",
+            f"{bets['outputs']:,}" if bets else "0",
+            "none" if one["moved"] is None else f"{one['moved']:.3g}",
+        )
+        rows.append(
+            tag(
+                "tr",
+                tag("th", visible(one["name"]), scope="row"),
+                tag("td", visible(one["claim"])),
+                [tag("td", t, class_="num") for t in told],
+                tag("td", replayed),
+                tag("td", tag("strong", "broken") if one["broken"] else "not broken"),
+            )
+        )
+    table = tag(
+        "table",
+        tag("thead", tag("tr", [tag("th", h, scope="col") for h in heads])),
+        tag("tbody", rows),
+        class_="glance",
+    )
+    held = tag("div", table, class_="scroll", tabindex="0", role="region", aria_label="all releases")
+    return _card("At a glance", held)
+
+
+def _release(one: Record) -> Markup:
+    said = [
+        f"{'Breaks' if p['accuses'] else 'Parts'} at {p['place']}: {p['words']}." for p in one["partings"]
+    ]
+    if one["pairs"]:
+        said.append(f"Replayed on {one['pairs']} pairs of neighbours.")
+    if one["opinion"] is not None:
+        said.append(f"Second opinion on its events: {'confirmed' if one['opinion'] else 'not confirmed'}.")
+    parts: list[Any] = [tag("p", visible(line)) for line in [*said, *one["notes"]]]
+    bets = one["bets"]
+    if bets:
+        if bets["parameter"]:
+            parts.append(
+                tag(
+                    "p",
+                    f"{bets['parameter']} is above {bets['lower']:.4g} with confidence {1 - bets['level']:.4g}, at"
+                    f" every moment of {bets['outputs']:,} outputs.",
+                )
+            )
+        parts.append(tag("p", "Wealth of bets against its claim:"))
+        parts.append(_wealth_picture(bets))
+        if bets.get("event"):
+            parts += _event_parts(bets)
+    return _card(visible(one["name"]), *parts)
 
 
 def write_audit(record: Record, path: Path) -> None:
@@ -89,10 +193,20 @@ def _svg(title: str, *parts: Any) -> Markup:
 
 
 def _wealth(record: Record) -> Markup:
+    said = "A bet against the claim begins with 1. While the claim is true it cannot grow on average."
+    return _card(
+        "Wealth over time",
+        tag("p", said),
+        _wealth_picture(record),
+        tag("p", "Horizontal: outputs. Vertical: wealth, on a logarithmic scale."),
+    )
+
+
+def _wealth_picture(record: Record) -> Markup:
     """log10 of the wealth against outputs, with the line that rejects."""
     path = [(n, v) for n, v in record["path"] if math.isfinite(v)]
     if len(path) < 2:
-        return _card("Wealth over time", tag("p", "There were too few outputs for a bet."))
+        return tag("p", "There were too few outputs for a bet.")
     needed = math.log10(1 / record["level"])
     low = min(-0.5, min(v for _, v in path))
     high = max(needed * 1.25, max(v for _, v in path))
@@ -107,7 +221,7 @@ def _wealth(record: Record) -> Markup:
     step = max(1, math.ceil((high - low) / 6))
     marks = [v for v in range(math.ceil(low), math.floor(high) + 1) if v % step == 0]
     grid = [tag("line", x1=LEFT, x2=WIDE - 12, y1=y(v), y2=y(v), stroke="var(--grid)") for v in marks]
-    picture = _svg(
+    return _svg(
         "Wealth of the bets against the claim",
         grid,
         [_text(LEFT - 6, y(v) + 4, f"{10.0**v:g}" if abs(v) < 5 else f"1e{v}", "end") for v in marks],
@@ -130,19 +244,14 @@ def _wealth(record: Record) -> Markup:
         ),
         [_text(x(last * k / 4), HIGH - 12, f"{round(last * k / 4):,}") for k in range(5)],
     )
-    said = "A bet against the claim begins with 1. While the claim is true it cannot grow on average."
-    return _card(
-        "Wealth over time",
-        tag("p", said),
-        picture,
-        tag("p", "Horizontal: outputs. Vertical: wealth, on a logarithmic scale."),
-    )
 
 
 def _event(record: Record) -> Markup | None:
-    event = record.get("event")
-    if not event:
-        return None
+    return _card("The event that tells most", *_event_parts(record)) if record.get("event") else None
+
+
+def _event_parts(record: Record) -> list[Any]:
+    event = record["event"]
     rows = [
         (event["first"], event["in_first"], event["of_first"]),
         (event["second"], event["in_second"], event["of_second"]),
@@ -167,7 +276,7 @@ def _event(record: Record) -> Markup | None:
         class_="glance",
     )
     held = tag("div", table, class_="scroll", tabindex="0", role="region", aria_label="the event")
-    return _card("The event that tells most", tag("p", visible(event["words"]) + "."), held, _bars(record))
+    return [tag("p", visible(event["words"]) + "."), held, _bars(record)]
 
 
 def _bars(record: Record) -> Markup | None:
