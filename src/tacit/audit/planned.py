@@ -45,6 +45,7 @@ from tacit.errors import InvalidParameter, UnknownName
 from tacit.exact.arrays import Integers
 from tacit.exact.checks import positive, whole
 from tacit.guarantees import Always
+from tacit.sources.synthetic.neighbours import neighbouring_tables
 
 NEIGHBOURS = 24
 STEPPED = 8
@@ -214,7 +215,8 @@ def plan(
         pairs = min(number, ON_SPARK) if engine == "spark" and len(engines) > 1 else number
         for k in range(pairs):
             say(f"neighbours {k + 1} of {pairs} on {engine}")
-            read[engine].append(rehearsed(made, number=k, seed=seed, engine=engine))
+            two = neighbouring_tables(made.schema, made.unit, number=k, seed=seed)
+            read[engine].append(rehearsed(made, (two.left, two.right), words=two.words, engine=engine))
     several = len(made.releases) > 1
     share = level / (len(made.releases) + several)
     each = seconds / (len(made.releases) + several)

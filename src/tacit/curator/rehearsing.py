@@ -1,7 +1,7 @@
 """A plan on made-up neighbours: the true integers of two tables, and releases under the same recorded words.
 
-Audits use it. The tables are made from the schema (`tacit.sources.synthetic.neighbours`), so that what is read here
-tells nothing about anybody, and nothing is charged. A plan's own data, its joins and views are never opened.
+Audits use it, with tables that they make up from the schema, so that what is read here tells nothing about anybody.
+Nothing is charged, and a plan's own data, its joins and views are never opened.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from tacit.noise import lazy_inversion
 from tacit.noise.source import SeededSource, Source
 from tacit.sources import open_table
 from tacit.sources.query import TrainingRows
-from tacit.sources.synthetic.neighbours import neighbouring_tables
 from tacit.statistics import read_cells
 
 KEY = b"made-up rows have no secret ids."
@@ -78,13 +77,12 @@ class RehearsedPair:
     """The error with which a reading ended, on either table."""
 
 
-def rehearsed(plan: Plan, *, number: int, seed: int = 0, engine: str | None = None) -> RehearsedPair:
-    """Read pair `number` of made-up neighbours."""
-    made = neighbouring_tables(plan.schema, plan.unit, number=number, seed=seed)
+def rehearsed(plan: Plan, tables: tuple[Any, Any], *, words: str, engine: str | None = None) -> RehearsedPair:
+    """Read two made-up neighbours, which `words` describes."""
     questions = [r.question for r in plan.releases]
     found: list[tuple[Any, ...]] = []
     refused: list[str] = []
-    for rows in (made.left, made.right):
+    for rows in tables:
         try:
             with open_table(rows, schema=plan.schema, unit=plan.unit, engine=engine) as table:
                 found.append(tuple(read_cells(table, questions, key=KEY)))
@@ -92,7 +90,7 @@ def rehearsed(plan: Plan, *, number: int, seed: int = 0, engine: str | None = No
         except TacitError as problem:
             found.append(())
             refused.append(f"{type(problem).__name__}: {problem.message}")
-    return RehearsedPair(words=made.words, left=found[0], right=found[1], refused=(refused[0], refused[1]))
+    return RehearsedPair(words=words, left=found[0], right=found[1], refused=(refused[0], refused[1]))
 
 
 def fresh(cells: Any) -> Any:
@@ -215,7 +213,7 @@ def _sized(part: str, steps: Sequence[int], claim: Any, rows: int = 0) -> Moved:
 
 
 @dataclass(slots=True)
-class Steps:
+class ReleaseSteps:
     """The lines that one release ran, the words that it drew, and the types that came out."""
 
     lines: list[tuple[str, int]] = field(default_factory=list)
@@ -224,7 +222,7 @@ class Steps:
     error: str = ""
 
 
-def steps_of(planned: Planned, tables: Sequence[Any], *, seed: int) -> list[Steps]:
+def steps_of(planned: Planned, tables: Sequence[Any], *, seed: int) -> list[ReleaseSteps]:
     """One release on several tables under the same words.
 
     Tables of distributions are made after some draws and then kept; here they are made in a first run that does not
@@ -242,8 +240,8 @@ def steps_of(planned: Planned, tables: Sequence[Any], *, seed: int) -> list[Step
         lazy_inversion.SMALL = kept
 
 
-def _stepped(planned: Planned, cells: Any, source: RecordedWords) -> Steps:
-    found = Steps()
+def _stepped(planned: Planned, cells: Any, source: RecordedWords) -> ReleaseSteps:
+    found = ReleaseSteps()
     source.rewind()
     try:
         with _traced(found.lines):
@@ -281,7 +279,7 @@ def _types(noisy: NoisyParts) -> list[Any]:
     ]
 
 
-def parting(left: Steps, right: Steps) -> tuple[str, str] | None:
+def parting(left: ReleaseSteps, right: ReleaseSteps) -> tuple[str, str] | None:
     """The first place where two releases under the same words part: file and line, and what differs."""
     if left.error or right.error:
         if left.error == right.error:
