@@ -487,7 +487,9 @@ class Plan:
     @property
     def gamma(self) -> Fraction:
         """The share of the data on which the charge may fail, exactly: the sum over the releases."""
-        return sum((gamma_of(r.assignment) for r in self.releases), Fraction(0))
+        if "gamma" not in self.kept:
+            self.kept["gamma"] = sum((gamma_of(r.assignment) for r in self.releases), Fraction(0))
+        return cast("Fraction", self.kept["gamma"])
 
     @property
     def priors(self) -> Priors | None:

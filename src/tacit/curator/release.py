@@ -58,6 +58,7 @@ class Release:
     rows_text: str | None = field(default=None, repr=False)
     """The synthetic rows as a certified file has them, where it is read back from one."""
     _certified: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    _stated: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -109,7 +110,9 @@ class Release:
     @property
     def statement(self) -> dict[str, Any]:
         """The certificate before its digests, for displays that do not need them."""
-        return self._certified or self.certify(values=None)
+        if not self._certified and not self._stated:
+            self._stated.update(self.certify(values=None))
+        return self._certified or self._stated
 
     @property
     def columns(self) -> dict[str, Any]:

@@ -523,9 +523,8 @@ def charge_again(plan: Plan) -> bool:
     if "within its charge" not in plan.kept:
         again, charged = plan_charge(plan).bound, plan.charged.bound
         numbers = charged.parameters
-        plan.kept["within its charge"] = again.kind == charged.kind and all(
-            v <= numbers[n] for n, v in again.parameters.items()
-        )
+        within = again.kind == charged.kind and all(v <= numbers[n] for n, v in again.parameters.items())
+        plan.kept["within its charge"] = within
     return bool(plan.kept["within its charge"])
 
 
