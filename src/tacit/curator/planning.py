@@ -146,7 +146,7 @@ def candidates(question: Question, price: Price) -> Iterator[tuple[str, Assignme
 def _single(question: Question, price: Price) -> Iterator[tuple[str, Assignment]]:
     """Staircase noise, where it errs clearly less than Laplace noise: for one number, many steps and a large epsilon.
 
-    Its event is its epsilon and no more, so that a little less error would be bought with worse composition.
+    Its event states its epsilon only, so a slightly smaller error would cost a worse composition.
     """
     groups, epsilon = groups_of(question), pure_within(price)
     if epsilon is None or len(groups) != 1 or not isinstance(question.form, Linear | Average):
