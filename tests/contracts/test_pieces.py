@@ -12,6 +12,7 @@ import importlib
 import re
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -405,6 +406,18 @@ def _replayed() -> Any:
     return replay(made, asked, others, false_alarms=0.3).to_dict()
 
 
+def _rows_of_a_ledger() -> list[dict[str, Any]]:
+    """Rows of a table by a list of keys, some of which it lacks."""
+    from tacit.ledger.tables import FileConnection, Table
+
+    table = Table(name="kept", columns={"number": "INTEGER", "word": "TEXT"}, key=("number",))
+    with closing(sqlite3.connect(":memory:")) as driver:
+        for statement in table.made("BLOB"):
+            driver.execute(statement)
+        driver.executemany(table.insertion, [{"number": n, "word": f"w{n}"} for n in range(12)])
+        return table.where(FileConnection(driver), "number", [*range(1, 20, 2)])
+
+
 CROSSED: dict[tuple[str, str], tuple[int, Callable[[], Any]]] = {
     ("anonymity/search.py", "MOST"): (6, _ordered),
     ("attacks/synthetic_rows.py", "CELLS"): (50, _replayed),
@@ -440,6 +453,7 @@ CROSSED: dict[tuple[str, str], tuple[int, Callable[[], Any]]] = {
         _noise("PolyaDifference", shape=Fraction(1, 2), noise_scale=3),
     ),
     ("noise/distributions/finite.py", "CHUNK"): (16, _noise("Bernoulli", probability_of_one=THIRD)),
+    ("ledger/tables.py", "_MOST_VALUES"): (3, _rows_of_a_ledger),
     ("noise/grid.py", "ROWS"): (4, _grid_vector),
     ("noise/caratheodory.py", "CELLS"): (64, _moments),
     ("parties/masks.py", "BLOCK"): (8, _mask),
