@@ -92,3 +92,36 @@ def test_what_is_not_there(command: str, tmp_path: Path, capsys: pytest.CaptureF
     assert "does not exist" in err
     assert said(capsys, command)[0] == 2
     assert said(capsys, command, str(tmp_path / "absent"), "--wait", "-1")[0] == 2
+
+
+def test_a_long_ledger_shows_its_last_screen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(tmp_path / "long.ledger")
+    ledger = Ledger.create(path, budget=promise(1.0))
+    for number in range(25):
+        ledger.reserve(ask(f"q{number}", 2**-7, analyst="ann" if number == 3 else "bob"))
+    ledger.close()
+    code, out, _ = said(capsys, "show", path)
+    assert code == 0
+    assert "older ones are not shown: 5 charges (--all;" in out
+    assert "request q4\n" not in out
+    assert out.count("          request q") == 20
+    assert f"spent   epsilon = {25 * 2**-7:.3g}"[:16] in out  # the totals are those of the whole ledger
+    for words in (("--all",), ("--since", "2020-01-31", "--all")):
+        code, out, _ = said(capsys, "show", path, *words)
+        assert (code, out.count("          request q")) == (0, 25)
+        assert "not shown" not in out
+    code, out, _ = said(capsys, "show", path, "--analyst", "ann")
+    assert (code, out.count("          request q")) == (0, 1)
+    assert "request q3\n" in out
+    assert json.loads(said(capsys, "show", path, "--json")[1])["charges"][0]["request"] == "q0"
+    assert len(json.loads(said(capsys, "show", path, "--since", "9999-12-31", "--json")[1])["charges"]) == 0
+    assert len(json.loads(said(capsys, "show", path, "--version", "v9", "--json")[1])["charges"]) == 0
+
+
+def test_filters_of_show_are_checked(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, told = said(capsys, "show", path, "--since", "31.1.2026")
+    assert (code, out) == (2, "")
+    assert "must be a day such as 2026-01-31" in told
+    code, out, told = said(capsys, "show", path, "--analyst", "bop")
+    assert (code, out) == (2, "")
+    assert "'bob'" in told

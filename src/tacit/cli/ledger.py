@@ -5,6 +5,7 @@ The commands that write to a ledger follow those that read it.
 
 from __future__ import annotations
 
+import datetime
 import json as json_text
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from tacit.cli.output import print_json, write_whole
-from tacit.errors import InvalidParameter, visible
+from tacit.errors import InvalidParameter, UnknownName, visible
 from tacit.guarantees.conditions import FIXED_PARAMETERS
 
 if TYPE_CHECKING:
@@ -36,20 +37,56 @@ def root(context: typer.Context) -> None:
         print(context.get_help())
 
 
+SCREEN = 20
+"""Charges, notes and looks that `tacit ledger show` prints by itself: the last ones."""
+
+
 @ledger.command(name="show")
-def show(where: str = WHERE, wait: float = WAIT, json: bool = JSON) -> None:
-    """Print the budget, what is spent and left, and every charge."""
+def show(
+    where: str = WHERE,
+    whole: bool = typer.Option(False, "--all", help="Print every charge, not the last 20 alone."),
+    analyst: str | None = typer.Option(None, "--analyst", help="Print only what this analyst asked."),
+    version: str | None = typer.Option(None, "--version", help="Print only charges for this version."),
+    since: str | None = typer.Option(None, "--since", help="Print only what is not older than this day."),
+    wait: float = WAIT,
+    json: bool = JSON,
+) -> None:
+    """Print the budget, what is spent and left, and the last charges.
+
+    Totals are those of the whole ledger, whatever is printed of it. --json has every charge that the filters leave.
+    """
     from tacit.ledger import Ledger, overview
 
+    day = "" if since is None else _day(since)
     found = overview(Ledger.open(where, wait_seconds=wait))
+    if analyst is not None and analyst not in found["analysts"]:
+        raise UnknownName(what="analyst of this ledger", name=analyst, known=found["analysts"])
+    for kind in ("charges", "requests", "notes", "looks"):
+        found[kind] = [
+            one
+            for one in found[kind]
+            if one["time"] >= day
+            and (analyst is None or one.get("analyst", one.get("by")) == analyst)
+            and (version is None or one.get("version") == version)
+        ]
     if json:
         print_json(found)
         return
-    for line in _shown(found):
+    for line in _shown(found, most=None if whole else SCREEN):
         print(visible(line))
 
 
-def _shown(found: dict[str, Any]) -> Iterator[str]:
+def _day(since: str) -> str:
+    """A day as the ledger writes it; times are compared as texts."""
+    try:
+        return datetime.date.fromisoformat(since).isoformat()
+    except ValueError:
+        raise InvalidParameter(
+            parameter="--since", value="another text", must="be a day such as 2026-01-31"
+        ) from None
+
+
+def _shown(found: dict[str, Any], *, most: int | None = None) -> Iterator[str]:
     """An overview as sentences: what was asked, of which table and version, by whom, when, at what price."""
     of = f", of {found['table']!r}" if found["table"] else ""
     made_up = ", a rehearsal on made-up rows" if found["rehearsal"] else ""
@@ -71,15 +108,21 @@ def _shown(found: dict[str, Any]) -> Iterator[str]:
     for name, person in found["people"].items():
         key = f", key {person['key'][:16]}" if person["key"] else ""
         yield f"  {name}: {', '.join(person['roles']) or 'no role'}{key}"
-    for charge in found["charges"]:
+    last = {
+        kind: found[kind] if most is None else found[kind][-most:] for kind in ("charges", "notes", "looks")
+    }
+    left_out = [f"{len(found[k]) - len(v):,} {k}" for k, v in last.items() if len(found[k]) > len(v)]
+    if left_out:
+        yield f"older ones are not shown: {', '.join(left_out)} (--all; --analyst, --version, --since)"
+    for charge in last["charges"]:
         yield from _charge(found, charge, charge["state"])
     for asked in found["requests"]:
         if asked["state"] != "closed":
             yield from _charge(found, asked, f"request, {asked['state']}")
-    for note in found["notes"]:
+    for note in last["notes"]:
         about = f" about entry {note['about']}" if note["about"] else ""
         yield f"{note['sequence']:>6}  {_when(note)}  note{about} by {note['by']}: {note['note']}"
-    for look in found["looks"]:
+    for look in last["looks"]:
         version = f", version {look['version']!r}" * bool(look["version"])
         yield f"{look['sequence']:>6}  {_when(look)}  looked at the data  {look['analyst']}{version}"
     yield f"anchor  {found['anchor']}"
