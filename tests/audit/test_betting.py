@@ -233,3 +233,19 @@ def test_a_mechanism_that_never_answers_is_named() -> None:
 
     with pytest.raises(InvalidParameter, match="KeyError"):
         mechanism(always, claim="epsilon=1", neighbours="number", outputs=100)
+
+
+def test_a_number_beside_marks_has_events_at_both_of_its_ends() -> None:
+    """False at a place where others have a number is neither small nor large there."""
+    from tacit.audit.outputs import Encoder, plain_output
+
+    made = [plain_output(v) for v in ([False, 2.5], [False, -3.0], [False, False], [True], [False, 10**400])]
+    encoder = Encoder(made)
+    columns = encoder.columns(made)
+    at = [i for i, name in enumerate(encoder.names) if name.startswith("number 2, where")]
+    assert len(at) == 2
+    assert columns.shape[1] == len(encoder.names)
+    below, above = columns[:, at[0]], columns[:, at[1]]
+    assert below[:2].tolist() == above[:2].tolist() == [2.5, -3.0]
+    assert max(below[2:4]) < -3.0
+    assert min(above[2:4]) > 2.5

@@ -27,6 +27,7 @@ MOST_DEPTH = 40
 POSITIONS = 40
 """Leaves that get columns of their own; the others count in sums, extremes and numbers of each kind."""
 WORDS = 24
+_NUMBERS = [float("bifzsyon".find(letter)) for letter in "ifz"]
 
 _KINDS = {bool: "b", int: "i", float: "f", str: "s", bytes: "y", type(None): "o"}
 
@@ -201,9 +202,18 @@ class Encoder:
             for i, seen in enumerate(kinds):
                 seen.add(letters[i] if i < len(letters) and i < len(leaves) else "-")
         self.mixed = [i for i, seen in enumerate(kinds) if len(seen) > 1]
+        # Where some outputs have a number and others a mark or nothing, the others are put beyond all numbers, once
+        # above and once below: then "a number, and a small one" is an event of one column, and so is a large one.
+        self.partly = [i for i, seen in enumerate(kinds) if seen & set("ifz") and seen - set("ifz")]
+        numbers = [leaves[i] for _, leaves in outputs for i in self.partly if i < len(leaves)]
+        sizes = [
+            min(1e300, abs(n)) for n in numbers if type(n) is int or (type(n) is float and math.isfinite(n))
+        ]
+        self.beyond = 4.0 * float(max(sizes, default=1.0)) + 1.0
         self.floats = any("f" in seen for seen in kinds)
         self.names = [f"number {i + 1}" for i in range(len(kinds))]
         self.names += [f"kind of {i + 1}" for i in self.mixed]
+        self.names += [f"number {i + 1}, where it is one," for i in self.partly for _ in "ab"]
         self.together = self.size > 1
         if self.together:
             self.names += [
@@ -257,6 +267,9 @@ class Encoder:
                     together[r, :4] = total, top, min(numbers), numbers.index(top)
                 together[r, 4:] = trues, first, floats, len(leaves)
         parts = [values[:, :wide], kinds[:, self.mixed]]
+        for i in self.partly:
+            there = np.isin(kinds[:, i], _NUMBERS) & ~np.isnan(values[:, i])
+            parts += [np.where(there, values[:, [i]].T, side * self.beyond).T for side in (-1, 1)]
         if self.together:
             parts.append(together)
         if self.floats:
