@@ -168,6 +168,7 @@ NO_NOISE = {
     "Selection": "chooses by one of the two",
     "QuantileSelection": "chooses bins by ranks, three times",
     "RankSelection": "chooses bins by ranks; its law in tests/mechanisms/test_rank_selection.py",
+    "SparseRankSelection": "chooses ranges by ranks; its law in tests/mechanisms/test_sparse_ranks.py",
     "ObjectivePerturbation": "the minimiser's law, integrated in tests/mechanisms/test_objective.py",
     "PureObjectivePerturbation": "the minimiser's law, integrated in tests/mechanisms/test_pure_objective.py",
     "OptimalCount": "a remap of a truncated geometric count; its matrix is its law",

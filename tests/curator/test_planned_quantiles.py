@@ -14,7 +14,10 @@ import tacit
 from tacit.curator.choice import calibrated
 from tacit.curator.planning import choose
 from tacit.curator.prices import price
-from tacit.curator.quantile_choice import SelectedRanks
+from tacit.curator.quantile_choice import SelectedRanks, SparseRanks
+from tacit.sources import open_table
+from tacit.statistics import read_cells
+from tacit.statistics.quantiles import fine_column, histograms, step_at
 
 
 @pytest.mark.parametrize(("epsilon", "rows"), [(0.1, 1000), (0.1, 100_000), (1, 1000), (1, None)])
@@ -82,3 +85,45 @@ def test_stored_choices_with_another_share_are_made_for_their_question() -> None
         assert calibrated(wrong, question) is False
     people = tacit.quantiles("x", at=[0.25, 0.5], by="g").on(question.schema, tacit.people("p", at_most=2))
     assert calibrated(made, people) is False
+
+
+def test_a_limit_on_groups_keeps_the_rows_of_a_group() -> None:
+    """Two rows a person in one group, in different ranges: both are counted under a limit of one group."""
+    unit = tacit.people("p", at_most=2, groups=1)
+    schema = tacit.Schema({"x": tacit.number(0, 1000), "g": tacit.category(["a", "b"])})
+    statistic = tacit.median("x", "g")
+    question = statistic.on(schema, unit)
+    made = choose(question, price(epsilon=1))
+    assert isinstance(made, SparseRanks)
+    read = made.asked(question)
+    people = np.repeat(np.arange(50), 2)
+    data = pd.DataFrame({"p": people, "g": np.where(people < 20, "a", "b"), "x": np.arange(100.0)})
+    with open_table(data, schema=schema, unit=unit) as table:
+        found = histograms(read, read_cells(table, [read], key=b"k" * 32)[0])
+    assert [int(counts.sum()) for _, counts in found] == [40, 60]
+    assert [len(at) for at, _ in found] == [40, 60]
+    bins = made.selection.bins
+    steps = step_at(read, bins, found[0][0])
+    assert (
+        np.abs(steps * float(fine_column(schema.measured("x"), bins).spacing) - np.arange(40)) < 0.01
+    ).all()
+
+
+def test_a_public_number_of_rows_makes_finer_ranges_than_the_column() -> None:
+    question, made = chosen(1, 10**6)
+    assert made.selection.bins == 1 << 24
+    read = made.asked(question)
+    rng = np.random.default_rng(3)
+    values = np.sort(rng.uniform(0, 1000, 3000))
+    with open_table(
+        pd.DataFrame({"x": values, "g": "a"}), schema=question.schema, unit=tacit.rows()
+    ) as table:
+        ((at, counts),) = histograms(read, read_cells(table, [read])[0])
+    assert counts.sum() == 3000
+    spacing = float(fine_column(question.schema.measured("x"), 1 << 24).spacing)
+    steps = np.repeat(step_at(read, 1 << 24, at), counts) * spacing
+    assert (np.abs(steps - values) <= 1000 / (1 << 23)).all()
+    assert chosen(1, None)[1].selection.bins == 1 << 18
+    coarse = tacit.Schema({"x": tacit.number(0, 1000, spacing=2.0**-9)})
+    kept = choose(tacit.median("x").on(coarse, tacit.rows()), price(epsilon=1), rows=10**6)
+    assert kept.selection.bins == 1 << 18  # type: ignore[attr-defined]

@@ -268,7 +268,8 @@ NAMED: dict[str, dict[str, Any]] = {
         f"{name}.for_target": MECHANISMS[name]
         for name in (
             "CumulativeTree", "Exponential", "Geometric", "HadamardResponse", "OptimalSelection", "PermuteAndFlip",
-            "QuantileSelection", "RandomizedResponse", "RankSelection", "Selection", "Staircase", "SubsetSelection",
+            "QuantileSelection", "RandomizedResponse", "RankSelection", "Selection", "SparseRankSelection",
+            "Staircase", "SubsetSelection",
             "TruncatedGeometric",
         )
     },

@@ -75,6 +75,10 @@ MECHANISMS: dict[str, dict[str, Any]] = {
     "RankSelection": {
         "bins": 8, "shares": (0.25, 0.5), "epsilon": 1, "rows": 2, "replaced": True, "grouped": True
     },
+    "SparseRankSelection": {
+        "bins": 8, "shares": (0.25, 0.5), "epsilon": 1, "rows": 2, "replaced": True, "grouped": True,
+        "origin": 0.5, "unit": 3,
+    },
     "ShapedTables": {
         "sizes": (2, 3), "noise_scale": 1, "times": 1, "replaced": True, "complete": True, "fixed": False
     },

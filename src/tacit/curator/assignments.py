@@ -215,6 +215,10 @@ class Assignment:
             "linf_steps": str(moved.linf),
         }
 
+    def asked(self, question: Question) -> Question:
+        """The question as this assignment reads it: by default as it is."""
+        return question
+
     def grid_record(self, question: Question) -> dict[str, str]:
         """The size of a step of each part, for a certificate."""
         return {p.name: str(p.spacing) for p in question.parts}

@@ -631,6 +631,8 @@ def _exactly(
 
 
 def _planned(a: Query, question: Question, assignment: Assignment, plain: Assignment, unit: Unit) -> Planned:
+    question = assignment.asked(question)
+
     def error_of(one: Assignment) -> Expected:
         return expected(
             question, one, confidence=a.confidence, rows=a.rows, sampling=a.sampling, guess=a.guess

@@ -25,10 +25,20 @@ from tacit.exact.data_classes import dataclass
 from tacit.mechanisms.base import Mechanism
 from tacit.mechanisms.cumulative import CumulativeTree
 from tacit.mechanisms.rank_selection import RankSelection, edges_around, ranges_around
+from tacit.mechanisms.sparse_ranks import SparseRankSelection
 from tacit.noise.source import Source
+from tacit.sources.columns import Date, Measured
 from tacit.sources.query import Cells
 from tacit.statistics.base import Question, base_unit, replaced, row_limit
-from tacit.statistics.quantiles import RESOLUTION, joined, range_steps
+from tacit.statistics.quantiles import (
+    FINEST,
+    RESOLUTION,
+    fine_column,
+    histograms,
+    joined,
+    occupied_ranges,
+    step_at,
+)
 
 INTERVAL_SHARE, LEAST_SHARE = Fraction(1, 10), Fraction(1, 20)
 """The part of the price that the intervals get: a tenth, for which the values err by a ninth more than without any.
@@ -41,6 +51,8 @@ NARROW, HOPELESS = 0.025, 0.9
 """Half an interval that is narrow, as a part of the rows; and one that says nothing, as a part of those on one side."""
 GRID = 1.5
 """The ratio of an interval's width to that of its noise, since the ranges double their width: between 1 and 2."""
+USUAL_RANGES, MOST_RANGES = 1 << 18, 1 << 24
+"""Ranges without a public number of rows, and at most: as many keys as these, or as the table has rows, are read."""
 FINER = 64
 """Ranges for each rank that a value errs by, where the rows lie evenly: enough for rows that lie 64 times denser."""
 NAME = "selections by rank"
@@ -50,7 +62,7 @@ NAME = "selections by rank"
 class SelectedRanks(Assignment):
     """A bin for every quantile, and noisy counts around the chosen bins."""
 
-    selection: RankSelection
+    selection: RankSelection | SparseRankSelection
     counts: CumulativeTree
     finest: int = 1
 
@@ -67,6 +79,7 @@ class SelectedRanks(Assignment):
 
     def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> NoisyParts:
         """The choices first: the ranges of the counts follow from them alone."""
+        assert isinstance(self.selection, RankSelection)
         fine = joined(question.integers(cells)["counts"], self.selection.bins)
         chosen = self.selection.release(fine, source=source).bins
         below = np.concatenate(
@@ -77,6 +90,10 @@ class SelectedRanks(Assignment):
             parts={"bin": chosen, "below": self.counts.release(np.diff(at, axis=-1), source=source).below}
         )
 
+    def _column(self, question: Question) -> Measured:
+        statistic: Any = question.statistic
+        return fine_column(question.schema.measured(statistic.column), self.selection.bins)
+
     def _borders(self, chosen: AnyArray) -> AnyArray:
         return edges_around(chosen, bins=self.selection.bins, finest=self.finest)
 
@@ -84,17 +101,17 @@ class SelectedRanks(Assignment):
         self, question: Question, noisy: NoisyParts, confidence: Fraction, *, coordinates: int = 1
     ) -> Estimate:
         """The roundest number of each chosen bin, and the ranges that its rank may lie in."""
-        statistic: Any = question.statistic
-        spacing = question.schema.measured(statistic.column).spacing
-        firsts = range_steps(question, self.selection.bins).tolist()
+        spacing = self._column(question).spacing
         chosen, below = np.asarray(noisy.parts["bin"]), np.asarray(noisy.parts["below"], dtype=np.float64)
-        value = np.array(
-            [float(roundest(firsts[k] * spacing, (firsts[k + 1] - 1) * spacing)) for k in chosen.ravel()]
-        ).reshape(chosen.shape)
-        steps = np.asarray(firsts, dtype=np.float64) * float(spacing)
-        lasts = (np.asarray(firsts[1:], dtype=np.float64) - 1) * float(spacing)
+        starts, ends = (
+            [int(s) for s in step_at(question, self.selection.bins, k.ravel())] for k in (chosen, chosen + 1)
+        )
+        named = [float(roundest(a * spacing, (b - 1) * spacing)) for a, b in zip(starts, ends, strict=True)]
+        value = np.array(named).reshape(chosen.shape)
         first, last = self._hulls(chosen, below, 1 - (1 - confidence) / coordinates)
-        low, high = np.minimum(steps[first], value), np.maximum(lasts[last], value)
+        left = step_at(question, self.selection.bins, first).astype(np.float64) * float(spacing)
+        right = (step_at(question, self.selection.bins, last + 1).astype(np.float64) - 1) * float(spacing)
+        low, high = np.minimum(left, value), np.maximum(right, value)
         return Estimate(
             value=value,
             low=np.minimum.accumulate(low[..., ::-1], axis=-1)[..., ::-1],
@@ -128,9 +145,13 @@ class SelectedRanks(Assignment):
     def half_interval(self, rows: int) -> float:
         """About half of an interval in ranks, as a part of this many rows, the mean over the shares."""
         tail = float((1 - CONFIDENCE) / 2)
-        each = [
-            float(np.median(self.counts.half_widths(tail, share=Fraction(q)))) for q in self.selection.shares
-        ]
+        each = []
+        for q in self.selection.shares:
+            # The width at a range with a middling error: one quantile of a sum instead of all.
+            stds = self.counts.noise_stds(share=Fraction(q))
+            middling = int(np.argsort(stds)[len(stds) // 2])
+            near = np.where(np.arange(len(stds)) == middling, 0.0, np.inf)
+            each.append(float(self.counts.half_widths(tail, share=Fraction(q), near=near)[middling]))
         return GRID * sum(each) / len(each) / max(rows, 1)
 
     def describe(self) -> dict[str, Any]:
@@ -152,6 +173,33 @@ class SelectedRanks(Assignment):
         """The error of a rank: in values it depends on how dense the data are."""
         within = self.selection.error_quantile(confidence)
         return None, within, RANKS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparseRanks(SelectedRanks):
+    """The same among ranges that are too many to be listed: the occupied ones are read."""
+
+    def asked(self, question: Question) -> Question:
+        """Occupied ranges, as fine as the choice."""
+        return occupied_ranges(question, self.selection.bins)
+
+    def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> NoisyParts:
+        """The choices, then the counts around them."""
+        assert isinstance(self.selection, SparseRankSelection)
+        held = histograms(question, cells)
+        chosen = self.selection.release(held, source=source).bins
+        counts = []
+        for (at, rows), borders in zip(held, self._borders(chosen), strict=True):
+            below = np.concatenate([np.zeros(1, rows.dtype), np.cumsum(rows)])
+            counts.append(np.diff(below[np.searchsorted(at, borders)]))
+        shape = tuple(a.size or 1 for a in question.axes)
+        around = np.array(counts).reshape(*shape, self.counts.bins)
+        return NoisyParts(
+            parts={
+                "bin": chosen.reshape(*shape, chosen.shape[-1]),
+                "below": self.counts.release(around, source=source).below,
+            }
+        )
 
 
 def roundest(low: Fraction, high: Fraction) -> Fraction:
@@ -191,7 +239,9 @@ def assign_quantiles(question: Question, price: Price, rows: int | None = None) 
     finest = int(question.details["bins"])
     automatic = statistic.resolution == RESOLUTION
     selected = _selections(question, price, finest, rows if automatic else None)
-    ranks = assign_ranks(question, price, _tree_bins(finest, price, rows) if automatic else None)
+    ranks = assign_ranks(
+        question, price, _tree_bins(finest, price, rows) if automatic else None, measured=False
+    )
     errors: dict[str, float] = {NAME: selected.selection.expected_error(), **_mean_errors(ranks)}
     best = min(errors, key=lambda n: errors[n])
     if best != NAME:
@@ -220,7 +270,7 @@ def _with(assignment: Any, errors: Mapping[str, float]) -> Assignment:
 def _mean_errors(ranks: Ranks) -> dict[str, float]:
     """E |error| of F(t) - q N at a middling t, the mean over the shares, by the name of the better form."""
     name = min(ranks.candidates, key=lambda n: ranks.candidates[n])
-    each = [float(np.median(ranks.mechanism.noise_stds(share=q)[1:])) for q in ranks.shares]
+    each = [ranks.mechanism.middling_std(q) for q in ranks.shares]
     return {name: math.sqrt(2 / math.pi) * sum(each) / len(each)}
 
 
@@ -241,12 +291,15 @@ def _selections_at(
 ) -> SelectedRanks:
     epsilon = pure_within(price)
     assert epsilon is not None
+    statistic: Any = question.statistic
     shares, unit = _shares(question), question.unit
     spent = epsilon * (1 - share)
     about: dict[str, Any] = {
         "shares": shares, "rows": row_limit(unit) * base_unit(unit)[1], "replaced": replaced(unit),
         "grouped": bool(question.axes),
     }  # fmt: skip
+    if finest == FINEST and statistic.resolution == RESOLUTION:
+        return _sparse_selections(question, price, rows, about, epsilon, spent)
     selection = RankSelection(bins=finest, epsilon=spent, **about)
     bins = _bins(finest, None if rows is None else FINER * rows * float(selection.rate))
     selection = RankSelection(bins=bins, epsilon=spent, **about)
@@ -260,6 +313,38 @@ def _selections_at(
     return SelectedRanks(
         noise=(), price=price, reason="", selection=selection, counts=counts, finest=finest_range
     )
+
+
+def _sparse_selections(
+    question: Question,
+    price: Price,
+    rows: int | None,
+    about: dict[str, Any],
+    epsilon: Fraction,
+    spent: Fraction,
+) -> SparseRanks:
+    """Ranges for the rows and the price: 64 for each rank that a value errs by, and 2^18 where nobody says a number."""
+    statistic: Any = question.statistic
+    column = question.schema.measured(statistic.column)
+    rate = SparseRankSelection(bins=2, epsilon=spent, **about).rate
+    wanted = 0.0 if rows is None else FINER * rows * float(rate)
+    bins = USUAL_RANGES
+    while bins < min(wanted, MOST_RANGES) and fine_column(column, 2 * bins).width >= 2 * bins:
+        bins *= 2
+    fine = fine_column(column, bins)
+    scale = Fraction(bins, fine.width + 1)
+    # Rows are rounded to the nearest step, so that a round number is half a step before where it is rounded up.
+    places: dict[str, Any] = {}
+    if not isinstance(column, Date):
+        places = {"origin": (Fraction(1, 2) - fine.lowest) * scale, "unit": scale / fine.spacing}
+    selection = SparseRankSelection(bins=bins, epsilon=spent, **about, **places)
+    noise = float(question.sensitivity.l1 / (epsilon - spent))
+    finest = max(1, bins >> 16) if rows is None else max(1, int(bins * noise / rows / 4))
+    counts = CumulativeTree(
+        bins=ranges_around(len(selection.shares), bins=bins, finest=finest), l1=question.sensitivity.l1,
+        epsilon=epsilon - spent, total_is_public=total_is_public(question),
+    )  # fmt: skip
+    return SparseRanks(noise=(), price=price, reason="", selection=selection, counts=counts, finest=finest)
 
 
 def _shares(question: Question) -> tuple[Fraction, ...]:
@@ -278,11 +363,22 @@ def made_for(assignment: SelectedRanks, question: Question) -> bool:
         and selection.rows >= row_limit(unit) * base_unit(unit)[1]
         and selection.replaced == replaced(unit)
         and selection.grouped >= bool(question.axes)
-        and int(question.details["bins"]) % selection.bins == 0
+        and _fits(assignment, question)
         and Fraction(counts.l1) >= question.sensitivity.l1
         and counts.total_is_public <= total_is_public(question)
         and counts.bins == ranges_around(len(selection.shares), bins=selection.bins, finest=assignment.finest)
     )
+
+
+def _fits(assignment: SelectedRanks, question: Question) -> bool:
+    """Can the ranges of the choices be read for this question?"""
+    statistic: Any = question.statistic
+    bins = assignment.selection.bins
+    if isinstance(assignment, SparseRanks):
+        width = fine_column(question.schema.measured(statistic.column), bins).width
+        power = bins & (bins - 1) == 0
+        return isinstance(assignment.selection, SparseRankSelection) and power and bins <= width + 1
+    return isinstance(assignment.selection, RankSelection) and int(question.details["bins"]) % bins == 0
 
 
 def _bins(finest: int, wanted: float | None) -> int:

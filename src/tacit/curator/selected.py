@@ -463,7 +463,9 @@ def total_is_public(question: Question) -> bool:
     )
 
 
-def assign_ranks(question: Question, price: Price, bins: int | None = None) -> Ranks:
+def assign_ranks(
+    question: Question, price: Price, bins: int | None = None, *, measured: bool = True
+) -> Ranks:
     """The better mechanism for cumulative counts at this price."""
     statistic: Any = question.statistic
     finest = question.details["bins"]
@@ -484,7 +486,9 @@ def assign_ranks(question: Question, price: Price, bins: int | None = None) -> R
         normal = cumulative(**about, rho=mu_squared / 2)
         found["Gaussian noise under the square root of the summation matrix"] = normal
     shares = tuple(Fraction(repr(float(s))) for s in statistic.at)
-    errors = {name: rank_error(m, shares, CONFIDENCE) for name, m in found.items()}
+    # One candidate needs no comparison, and who compares it with others does so by its mean error.
+    alone = len(found) == 1 and not measured
+    errors = {name: math.nan if alone else rank_error(m, shares, CONFIDENCE) for name, m in found.items()}
     name = min(errors, key=lambda n: errors[n])
     spent = Fraction(0) if found[name].exact_epsilon is not None else price.spent_delta
     return Ranks(

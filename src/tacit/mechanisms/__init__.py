@@ -27,6 +27,7 @@ from tacit.mechanisms import (
     smooth,
     sparse,
     sparse_keys,
+    sparse_ranks,
     stability,
     strategies,
     subset_selection,
@@ -57,6 +58,7 @@ from tacit.mechanisms.sensitivity import *
 from tacit.mechanisms.smooth import *
 from tacit.mechanisms.sparse import *
 from tacit.mechanisms.sparse_keys import *
+from tacit.mechanisms.sparse_ranks import *
 from tacit.mechanisms.stability import *
 from tacit.mechanisms.strategies import *
 from tacit.mechanisms.subset_selection import *
@@ -89,6 +91,7 @@ __all__ = sorted(
         *smooth.__all__,
         *sparse.__all__,
         *sparse_keys.__all__,
+        *sparse_ranks.__all__,
         *stability.__all__,
         *strategies.__all__,
         *subset_selection.__all__,

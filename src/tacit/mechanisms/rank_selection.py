@@ -88,17 +88,8 @@ class SelectedBins:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RankSelection(Mechanism):
-    """For every cell and share a bin whose rank is nearly right: coins e^(-rate distance), then one of the heads.
-
-    The distance of bin t is that of q N from [F(t-1), F(t)], the first and the last candidate going on for ever. A
-    uniform choice among the bins whose coins show heads is permute-and-flip. Shares are chosen one after the other,
-    the middle one first, among the bins between those that are already chosen.
-    Guarantee: Pure(epsilon), rate = epsilon / (rows * cost), cost = `row_cost` under add-or-remove; under replace-one
-    2 for each share, or twice `row_cost`, the smaller one; the larger one if rows may change cells.
-    Assumptions: one histogram a cell over public bins; a unit has at most `rows` rows in all cells together.
-    Theorem `rank-selections`. Source: Smith 2011; McKenna, Sheldon 2020; Kaplan, Schnapp, Stemmer 2022 (nesting).
-    """
+class Selections(Mechanism):
+    """What selections by rank share: shares, the unit's rows, the cost of a row, and the errors of ranks."""
 
     bins: int
     shares: tuple[Exact, ...]
@@ -108,7 +99,7 @@ class RankSelection(Mechanism):
     grouped: bool = False
 
     def __post_init__(self) -> None:
-        set_fields(self, bins=checked_bins(self.bins))
+        set_fields(self, bins=self._checked_bins())
         epsilon_parameter(self.epsilon)
         set_fields(self, epsilon=self.epsilon)
         set_fields(self, rows=whole("rows", self.rows, least=1))
@@ -129,19 +120,8 @@ class RankSelection(Mechanism):
             )
         object.__setattr__(self, "shares", levels)
 
-    @classmethod
-    def for_target(
-        cls,
-        *,
-        epsilon: Exact,
-        bins: int,
-        shares: tuple[Exact, ...],
-        rows: int = 1,
-        replaced: bool = False,
-        grouped: bool = False,
-    ) -> RankSelection:
-        """The mechanism of this epsilon: the constructor itself, under the name that all mechanisms have."""
-        return cls(epsilon=epsilon, bins=bins, shares=shares, rows=rows, replaced=replaced, grouped=grouped)
+    def _checked_bins(self) -> int:
+        return checked_bins(self.bins)
 
     @property
     def _levels(self) -> tuple[Fraction, ...]:
@@ -169,6 +149,49 @@ class RankSelection(Mechanism):
     def exact_epsilon(self) -> Fraction:
         """As it was given."""
         return epsilon_parameter(self.epsilon)
+
+    # --- errors -------------------------------------------------------------------------------------------------
+    def expected_error(self) -> float:
+        """E |rank error| of one quantile where the rows lie evenly over many bins: 1 / rate."""
+        return 1 / float(self.rate)
+
+    def error_quantile(self, confidence: Exact = 0.95) -> float:
+        """What the rank error of one quantile stays within where the rows lie evenly over many bins: ln(1/a) / rate."""
+        return -math.log(float(1 - confidence_level(confidence))) / float(self.rate)
+
+    def max_error(self, *, confidence: Exact = 0.95, dimension: int) -> float:
+        """The same for `dimension` quantiles at once."""
+        return self.error_quantile(
+            float(confidence_level(confidence)) ** (1 / dimension_parameter(dimension))
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankSelection(Selections):
+    """For every cell and share a bin whose rank is nearly right: coins e^(-rate distance), then one of the heads.
+
+    The distance of bin t is that of q N from [F(t-1), F(t)], the first and the last candidate going on for ever. A
+    uniform choice among the bins whose coins show heads is permute-and-flip. Shares are chosen one after the other,
+    the middle one first, among the bins between those that are already chosen.
+    Guarantee: Pure(epsilon), rate = epsilon / (rows * cost), cost = `row_cost` under add-or-remove; under replace-one
+    2 for each share, or twice `row_cost`, whichever is smaller, and the larger one where rows may change cells.
+    Assumptions: one histogram a cell over public bins; a unit has at most `rows` rows in all cells together.
+    Theorem `rank-selections`. Source: Smith 2011; McKenna, Sheldon 2020; Kaplan, Schnapp, Stemmer 2022 (nesting).
+    """
+
+    @classmethod
+    def for_target(
+        cls,
+        *,
+        epsilon: Exact,
+        bins: int,
+        shares: tuple[Exact, ...],
+        rows: int = 1,
+        replaced: bool = False,
+        grouped: bool = False,
+    ) -> RankSelection:
+        """The mechanism of this epsilon: the constructor itself, under the name that all mechanisms have."""
+        return cls(epsilon=epsilon, bins=bins, shares=shares, rows=rows, replaced=replaced, grouped=grouped)
 
     @property
     def theorems(self) -> tuple[str, ...]:
@@ -239,21 +262,6 @@ class RankSelection(Mechanism):
         left, right = (ranks[first + i : last + 1 + i].astype(np.float64) for i in (0, 1))
         left[0], right[-1] = -np.inf, np.inf
         return np.maximum(np.maximum(left - target, target - right), 0.0)
-
-    # --- errors -------------------------------------------------------------------------------------------------
-    def expected_error(self) -> float:
-        """E |rank error| of one quantile where the rows lie evenly over many bins: 1 / rate."""
-        return 1 / float(self.rate)
-
-    def error_quantile(self, confidence: Exact = 0.95) -> float:
-        """The bound on the rank error of one quantile if the rows lie evenly over many bins: ln(1/a) / rate."""
-        return -math.log(float(1 - confidence_level(confidence))) / float(self.rate)
-
-    def max_error(self, *, confidence: Exact = 0.95, dimension: int) -> float:
-        """The same for `dimension` quantiles at once."""
-        return self.error_quantile(
-            float(confidence_level(confidence)) ** (1 / dimension_parameter(dimension))
-        )
 
 
 # Ranges around released quantiles: a grid that is fine near them and coarse far away, for intervals.

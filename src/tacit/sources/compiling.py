@@ -212,6 +212,13 @@ class Reader:
         wide = wide or max(abs(column.lowest), abs(column.highest), column.width) >= SMALL
         return steps.cast("int64" if wide else "int32") - column.lowest
 
+    def _offset_on(self, axis: Cut) -> Any:
+        """The same for the grid of an axis, which may be finer than the column's."""
+        if axis.values == self.schema.measured(axis.column):
+            return self.offset(axis.column)
+        steps = in_steps(self.engine, axis.values, self.clean(axis.column))
+        return steps.cast("int64") - axis.values.lowest
+
     def key(self, axis: Axis, *, declared: bool = True) -> Any:
         """The row's key: an index from 0, or a category's own value; null where the row has none.
 
@@ -220,7 +227,7 @@ class Reader:
         import ibis
 
         if isinstance(axis, Cut):
-            offset = self.offset(axis.column)
+            offset = self._offset_on(axis)
             if axis.count == axis.levels:
                 return offset
             return (offset.cast("float64") * float(axis.count) / float(axis.levels)).floor().cast("int64")

@@ -76,9 +76,11 @@ class Aggregation:
         cell is the worst case, which no limit on groups excludes (docs/theory/contribution-polytopes.md). There the
         limit is a promise about `by=` keys, and cells that are no such keys need none. A person who is counted once
         in each cell, or who brings unknown keys or newly occupied cells to light, is counted in min(m, g) cells only
-        because the limit is kept over all axes.
+        because the limit is kept over all axes. Occupied cells of rows alone are treated so unless `groups` are given:
+        whoever gives them publishes nothing about which cells are occupied.
         """
-        needed = not self.known or any(isinstance(a, CountPeople) for a in self.aggregates)
+        unknown = any(isinstance(a, OpenAxis) for a in self.axes)
+        needed = unknown or any(isinstance(a, CountPeople) for a in self.aggregates)
         return self.axes if needed or self.groups is None else self.groups
 
 

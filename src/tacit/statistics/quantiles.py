@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -15,7 +16,9 @@ from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.checks import members, set_fields, whole
 from tacit.exact.data_classes import dataclass
 from tacit.guarantees import People, Unit
+from tacit.mechanisms.sparse_keys import key_integers
 from tacit.sources.axes import Axis, Binned, CountRows, Cut, axis_of, bins, cell_count
+from tacit.sources.columns import Measured, Number
 from tacit.sources.expressions import Expression
 from tacit.sources.query import Aggregation, Cells
 from tacit.sources.schema import Schema
@@ -42,6 +45,7 @@ RESOLUTION = 4096
 """The default resolution in requests: the curator chooses it (`finest_cut`)."""
 FINEST = 1 << 16
 MOST_CELLS = 1 << 23
+USUAL = 1 << 20
 """Ranges of a histogram, and of the histograms of all groups together, that are read to choose from."""
 
 
@@ -144,19 +148,60 @@ def finest_cut(levels: int, groups: int) -> int:
     return count
 
 
+def fine_column(column: Measured, bins: int) -> Measured:
+    """The column, on a grid with at least so many values where it can: its spacing is halved until it has.
+
+    A coarser grid than the usual one (2^20 values) was declared, and stays.
+    """
+    while (
+        isinstance(column, Number)
+        and USUAL <= column.width < bins
+        and 2 * max(abs(column.lowest), abs(column.highest), column.width * bins // 2) < 1 << 50
+    ):
+        column = replace(column, grid=column.spacing / 2)
+    return column
+
+
+def occupied_ranges(question: Question, bins: int) -> Question:
+    """The same question, read as the occupied ones of so many ranges of each group, which may be millions."""
+    statistic: Any = question.statistic
+    fine = fine_column(question.schema.measured(statistic.column), bins)
+    axes = (*question.axes, Cut(column=statistic.column, values=fine, count=bins))
+    request = Aggregation(
+        axes=axes, aggregates=(CountRows(where=statistic.where),), groups=question.axes, sparse=True
+    )
+    return replace(question, requests=(request,), details={**question.details, "bins": bins})
+
+
+def histograms(question: Question, cells: Sequence[Cells]) -> list[tuple[AnyArray, AnyArray]]:
+    """(occupied ranges, counts) of every group, in the order of the groups. PRIVATE: for a mechanism only."""
+    (read,) = cells
+    assert read.keys is not None
+    bins, (aggregate,) = question.details["bins"], question.requests[0].aggregates
+    keys, counts = key_integers(read.keys[0]).astype(np.int64), np.asarray(read.values[aggregate])
+    groups = cell_count(question.axes) or 1
+    ends = np.searchsorted(keys, np.arange(groups + 1) * bins)
+    return [(keys[a:b] - g * bins, counts[a:b]) for g, (a, b) in enumerate(itertools.pairwise(ends.tolist()))]
+
+
 def range_steps(question: Question, bins: int) -> npt.NDArray[np.int64]:
     """The first step of each of this many equal ranges of the column, and the first step behind the last (as `Cut`)."""
+    return step_at(question, bins, np.arange(bins + 1, dtype=np.int64))
+
+
+def step_at(question: Question, bins: int, keys: AnyArray) -> npt.NDArray[np.int64]:
+    """The first step of some of these ranges."""
     statistic: Any = question.statistic
-    column = question.schema.measured(statistic.column)
-    levels, keys = column.width + 1, np.arange(bins + 1, dtype=np.int64)
+    column = fine_column(question.schema.measured(statistic.column), bins)
+    levels, keys = column.width + 1, np.asarray(keys, dtype=np.int64)
     # Products are below 2^52 unless every value has its own range.
-    return column.lowest + (keys if bins == levels else -(-keys * levels // bins))
+    return np.asarray(column.lowest + (keys if bins == levels else -(-keys * levels // bins)))
 
 
 def range_edges(question: Question, bins: int) -> Floats:
     """The same as values: steps are below 2^52 and their spacing is a power of two, so no product is rounded."""
     statistic: Any = question.statistic
-    spacing = question.schema.measured(statistic.column).spacing
+    spacing = fine_column(question.schema.measured(statistic.column), bins).spacing
     return range_steps(question, bins).astype(np.float64) * float(spacing)
 
 
