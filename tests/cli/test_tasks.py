@@ -325,6 +325,19 @@ def test_incomes_above_the_declared_bound(desk: Desk) -> None:
     assert "before they were clamped" in Path("means/report.html").read_text(encoding="utf-8")
 
 
+def test_every_block_of_a_country(desk: Desk) -> None:
+    blocks = [f"{county}{n}" for county in ("A1", "A2", "B1") for n in range(4)]
+    write_csv("blocks.csv", [{"state": b[0], "county": b[:2], "block": b} for b in blocks])
+    write_csv("people.csv", [{"block": blocks[i % 7], "sex": "fm"[i % 2]} for i in range(900)])
+    desk.task("Every block of a country", "country.toml")
+    assert "larger areas" in desk("tacit plan country.toml")[1]
+    assert desk("tacit release country.toml --out country")[0] == 0
+    found = values("country/values/geography-by-sex.csv")
+    assert len(found) == (1 + 2 + 3 + 12) * 3
+    assert all(int(row["low"]) <= int(row["value"]) <= int(row["high"]) for row in found)
+    assert int(found[2]["value"]) == pytest.approx(900, abs=30)
+
+
 def test_a_table_with_all_its_totals(desk: Desk) -> None:
     rows = slid(people=1500)
     write_csv("slid.csv", rows)

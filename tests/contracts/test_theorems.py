@@ -68,6 +68,7 @@ STATISTICS = {
         "long", 640, at=[(a, b) for a in range(0, 640, 80) for b in range(a + 79, 640, 80)]
     ),
     "sum": tacit.sum("cost"),
+    "geography": tacit.statistics.geography(["state"], {"state": ["a", "b"]}, by="sick"),
     "table": tacit.statistics.table("state", "sick", importance={"cells": 2, "total": 1}),
     "survival": tacit.statistics.survival("cost", "sick", 3),
     "regression": tacit.statistics.regression("cost", on=["age", "state"]),

@@ -269,6 +269,11 @@ def draw_statistic(rng: random.Random, schema: Schema, unit: Unit) -> Any:
             if rng.random() < 0.15:
                 return st.clamping_bounds(one, where=where)
             return st.sparse_histogram(some(1, 3), where=where, of=of)
+        case "geography":
+            held: Any = getattr(schema[one], "values", None)
+            keys = list(held or ["a"])
+            lines = {"half": [f"h{i % 2}" for i in range(len(keys))], one: keys}
+            return st.geography(["half", one], lines, by=[b for b in by if b != one], where=where)
         case "table":
             columns = some(1, 3)
             weights = rng.choice([None, {"cells": 2, "total": 1}])
@@ -331,7 +336,7 @@ def draw_function(rng: random.Random, names: list[str], one: str, where: str | N
 KINDS = (
     "count", "count by", "count by", "sum", "mean", "variance", "ratio", "proportion", "quantiles", "histogram",
     "contingency", "margins", "hierarchy", "sparse", "sparse", "function", "function", "survival", "weighted",
-    "regression", "table",
+    "regression", "table", "geography",
 )  # fmt: skip
 
 

@@ -27,7 +27,7 @@ from tacit.mechanisms import (
 )
 from tacit.noise import LinfBall
 from tacit.sources import parse
-from tacit.statistics import count
+from tacit.statistics import Areas, count
 
 CUBE = LinfBall(coordinates=2)
 COUNT_NOISE = Laplace(sensitivity=L1(1), noise_scale=1)
@@ -252,6 +252,7 @@ LAWS: dict[str, dict[str, Any]] = {
 STATISTICS: dict[str, dict[str, Any]] = {
     "ClampingBounds": {"column": "age"},
     "Count": {"of": "rows"},
+    "Geography": {"levels": ("state",), "areas": Areas((("a",), ("b",)))},
     "Hierarchy": {"columns": ("state",)},
     "Inequality": {"column": "age", "bins": 4},
     "Margins": {"columns": ("state", "sick"), "order": 1},
@@ -276,6 +277,7 @@ STATISTICS: dict[str, dict[str, Any]] = {
     "clamping_bounds": {"column": "age"},
     "contingency": {"columns": ["state", "sick"]},
     "count": {"by": "state"},
+    "geography": {"levels": ["state"], "areas": {"state": ["a", "b"]}},
     "hierarchy": {"columns": ["state"]},
     "histogram": {"column": "age", "bins": 4},
     "inequality": {"column": "age", "bins": 4},

@@ -21,6 +21,7 @@ from tacit import statistics
 from tacit.curator import functions
 from tacit.curator.charging import alone, divided_parts, together
 from tacit.curator.curator import Curator
+from tacit.curator.key_files import KeyFiles
 from tacit.curator.ledgers import BESIDE, home_of
 from tacit.curator.planning import Plan, make_plan
 from tacit.curator.prices import Price, price
@@ -276,6 +277,14 @@ def parents(where: str, value: Any) -> dict[str, str | None]:
     return {child: None if parent == "" else text(where, parent) for child, parent in value.items()}
 
 
+def area_codes(where: str, value: Any) -> dict[str, list[Any]]:
+    """Codes of the smallest areas on every level: { state = ["A", "A"], county = ["A1", "A2"] }."""
+    if not isinstance(value, Mapping) or not all(isinstance(v, list) for v in value.values()):
+        hint = 'areas = "blocks.csv", a file with a column for each level'
+        _refuse(where, type(value).__name__, "be the name of a public CSV file, or lists by level", hint)
+    return {level: [_scalar(where, code) for code in codes] for level, codes in value.items()}
+
+
 def name_pairs(where: str, value: Any) -> list[list[str]]:
     """A list of pairs of columns."""
     if not isinstance(value, list) or not all(isinstance(v, list) and len(v) == 2 for v in value):
@@ -384,6 +393,7 @@ WORDS: dict[str, Reader] = {
     "analyst": text,
     "against": keyed,
     "another": flag,
+    "areas": area_codes,
     "at": shares,
     "at_most": whole,
     "at_most_each": each_value,
@@ -428,6 +438,7 @@ WORDS: dict[str, Reader] = {
     "leverage_limit": amount,
     "lorenz": shares,
     "layers": columns,
+    "levels": names,
     "loss": text,
     "memory": text,
     "missing": words,
@@ -529,6 +540,7 @@ KINDS: dict[str, Callable[..., Any]] = {
     "count": statistics.count,
     "decision_tree": functions.decision_tree,
     "density": functions.density,
+    "geography": statistics.geography,
     "hierarchy": statistics.hierarchy,
     "histogram": statistics.histogram,
     "inequality": statistics.inequality,
@@ -609,6 +621,8 @@ class PlanFile:
     given: Given | None = None
     words: PublicWords = field(default_factory=PublicWords)
     text: str = field(default="", repr=False)
+    lists: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    """Public files of keys and areas that the plan names, by their own names: they are published with it."""
 
     @property
     def place(self) -> str:
@@ -660,13 +674,19 @@ class PlanFile:
 def read_plan(path: str | Path, *, releases: bool = True) -> PlanFile:
     """The plan in a TOML file; a holder's part in a joint one needs no releases of its own."""
     path = Path(path)
-    return read_plan_text(read_text(path, parameter="plan"), path, releases=releases)
+    return read_plan_text(read_text(path, parameter="plan"), path, releases=releases, lists=True)
 
 
-def read_plan_text(text: str, path: Path, *, releases: bool = True) -> PlanFile:
-    """The plan in a text that stands, or would stand, at this path."""
+def read_plan_text(text: str, path: Path, *, releases: bool = True, lists: bool = False) -> PlanFile:
+    """The plan in a text that stands, or would stand, at this path.
+
+    Only with `lists` may it name files of keys and areas: whoever sends a plan to a server chooses no files there.
+    """
     data = parse_toml(text, parameter="plan", name=str(path))
     known("table of a plan", data, TABLES)
+    found = KeyFiles(plan=path, data=data.get("data")) if lists else None
+    if found is not None:
+        data = found.filled(data)
     for name in ("data", "protect", "schema", "budget"):
         if not isinstance(data.get(name), Mapping):
             raise InvalidParameter(parameter=f"[{name}]", value=None, must="be in the plan")
@@ -701,6 +721,7 @@ def read_plan_text(text: str, path: Path, *, releases: bool = True) -> PlanFile:
         given=given_of(typed("", {"given": data["given"]})["given"]) if "given" in data else None,
         words=words_in(data.get("report", {})),
         text=text,
+        lists={} if found is None else found.read,
     )
 
 

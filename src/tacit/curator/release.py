@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+NUMBERS = ("value", "low", "high")
+MEASURED = "measured"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
     """The published answer: `table` has the keys, value, low and high of every cell.
@@ -57,6 +61,8 @@ class Release:
     """The words of quality as a certified file has them, where it is read back from one; else they are judged."""
     rows_text: str | None = field(default=None, repr=False)
     """The synthetic rows as a certified file has them, where it is read back from one."""
+    measured: Any = field(default=None, repr=False, compare=False)
+    """The noisy measurement of every value, where it stands beside it."""
     _certified: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     _stated: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -119,11 +125,20 @@ class Release:
         """The cells as columns: keys, then value, low, high."""
         whole = self.planned.question.statistic.whole
         found: dict[str, Any] = dict(key_columns(self.planned.question, self.noisy))
-        for name in ("value", "low", "high"):
+        for name in NUMBERS:
             values = np.ravel(getattr(self.estimate, name))
             exact = whole and bool(np.all(np.isfinite(values))) and bool(np.all(np.abs(values) < 2.0**53))
             found[name] = np.rint(values).astype(np.int64) if exact else self._days(name, values)
         return found
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """The same as files have it: the noisy measurements, where there are any, stand before the values."""
+        held = self.columns
+        if self.measured is None:
+            return held
+        keys = {n: c for n, c in held.items() if n not in NUMBERS}
+        return {**keys, MEASURED: self.measured, **{n: held[n] for n in NUMBERS}}
 
     def _days(self, name: str, values: Any) -> Any:
         """Means and quantiles of dates as dates, ends of intervals rounded outwards; other values as they are.
@@ -156,7 +171,7 @@ class Release:
         """The cells as a pandas DataFrame; its `attrs` say if it was withdrawn or replaced."""
         import pandas as pd
 
-        made = pd.DataFrame(self.columns)
+        made = pd.DataFrame(self.told)
         if self.corrections:
             made.attrs["corrections"] = self.correction
         return made
@@ -230,13 +245,13 @@ class Release:
 
     def to_csv(self) -> str:
         """The cells as CSV text, with their quality; no text in it is a formula (`tacit.curator.cells`)."""
-        return csv_text({**self.columns, "quality": self.quality})
+        return csv_text({**self.told, "quality": self.quality})
 
     def to_arrow(self) -> pa.Table:
         """The cells as an Arrow table, with their quality; its metadata say if it was withdrawn or replaced."""
         import pyarrow as pa
 
-        made = pa.table({**self.columns, "quality": self.quality})
+        made = pa.table({**self.told, "quality": self.quality})
         return made.replace_schema_metadata({"corrections": self.correction}) if self.corrections else made
 
     def to_json(self) -> str:
@@ -319,6 +334,7 @@ def read_release(
         publishable=made["noise"] == CIPHER, made_up=made["data"].get("made_up") is True,
         joint="joint" in made["data"],
         corrections=tuple(c for c in said if c.release in ("", planned.name)), data=made["data"],
+        measured=planned.question.statistic.measured(planned.question, noisy.parts),
         certify=partial(
             certify, plan, planned, ledger=ledger, made=made, function=_function(planned, noisy), told=told,
             synthetic=synthetic,

@@ -412,6 +412,7 @@ def question_words(statistic: Mapping[str, Any]) -> str:
         "density": f"The density of {_listed(statistic.get('columns'))}",
         "classifier": f"A function that tells {statistic.get('label')} from {_listed(statistic.get('columns'))}",
         "synthetic_table": f"Synthetic rows of {_listed(statistic.get('columns'))}",
+        "geography": f"How many rows there are in every area: {_listed(statistic.get('levels'))}",
         "table": f"How many rows there are by {_listed(statistic.get('columns'))}, with all totals",
         "survival": f"Time ({statistic.get('time')}) until {statistic.get('event')}: survival, hazard, at risk, median",
         "decision_tree": f"A tree that tells {statistic.get('label')} from {_listed(statistic.get('columns'))}",

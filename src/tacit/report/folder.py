@@ -1,6 +1,6 @@
 """The files of a release folder, as a function of the release and of the record of the writing.
 
-    rows/NAME.csv, rows/NAME.csv-metadata.json (synthetic rows)
+    rows/NAME.csv, rows/NAME.csv-metadata.json (synthetic rows), public/LIST.csv (keys and areas that the plan names)
     values/NAME.csv, values/NAME.parquet, values/NAME.csv-metadata.json, sdmx/NAME.csv, tables.xlsx, report.html
 
 `tacit release` writes them, and `tacit verify` makes them again and compares. So the manifest (`Written`) holds their
@@ -23,6 +23,7 @@ from typing import Any
 from tacit.curator import Plan, Release, Releases
 from tacit.curator.certificate import SigningKey, json_text, manifest, signed
 from tacit.curator.charging import Charged
+from tacit.curator.key_files import FOLDER
 from tacit.curator.plan_files import PlanFile
 from tacit.curator.request import file_stem
 from tacit.errors import InvalidParameter
@@ -114,6 +115,7 @@ def release_files(
         if rows is not None:
             found[f"rows/{stem}.csv"] = rows.encode()
             found[f"rows/{stem}.csv-metadata.json"] = rows_metadata(one)
+    found |= {f"{FOLDER}/{name}": body for name, body in file.lists.items()}
     more = export_files(releases, words=file.words, exports=written.exports)
     metadata = OfficerPart(
         analyst=file.analyst, table=file.table, version=file.version, written=True, signed_by=written.signed_by,

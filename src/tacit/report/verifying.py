@@ -39,6 +39,7 @@ from tacit.curator.intervals import Estimate
 from tacit.curator.plan_files import PlanFile, read_plan
 from tacit.curator.planning import Planned
 from tacit.curator.random_counts import OnRandomData
+from tacit.curator.release import MEASURED
 from tacit.curator.request import file_stem
 from tacit.curator.synthesised import SynthesisAssignment, faults_of_record
 from tacit.curator.verifying import CheckResult, plan_of_certificates, read_certificate, read_json
@@ -259,6 +260,9 @@ def _certified(
         for column in columns[:3]
     ]
     found = Estimate(value=values[0], low=values[1], high=values[2])
+    measured = None
+    if rows and rows[0][-numbers - 1 : -numbers] == [MEASURED]:
+        measured = np.array([int(row[-numbers - 1]) for row in rows[1:]], dtype=np.int64)
     unknown = set(columns[3]) - set(WORDS.values())
     if unknown:
         raise ValueError("words that are none")
@@ -273,7 +277,7 @@ def _certified(
         planned=planned, noisy=noisy, estimate=found, standing=standing,
         publishable=said["noise_source"] == CIPHER,
         made_up=said["data"].get("made_up") is True, corrections=corrections, data=dict(said["data"]),
-        words=tuple(columns[3]), rows_text=drawn,
+        words=tuple(columns[3]), rows_text=drawn, measured=measured,
         certify=functools.partial(_as_said, {**inner, "digest": said["digest"]}),
     )  # fmt: skip
 

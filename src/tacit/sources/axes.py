@@ -20,7 +20,7 @@ from tacit.sources.columns import Category, Flag, Integer, Measured, Number
 from tacit.sources.expressions import Expression
 from tacit.sources.schema import Schema
 
-MAX_CELLS = 5_000_000
+MAX_CELLS = 8_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

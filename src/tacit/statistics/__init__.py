@@ -16,6 +16,7 @@ from tacit.statistics.counts import (
     margins,
 )
 from tacit.statistics.families import NoisyTable, consistent_margins, fit_table, integer_margins, whole_table
+from tacit.statistics.geography import Areas, Geography, geography
 from tacit.statistics.hierarchy import Hierarchy, Tree, consistent_tree, hierarchy, whole_cells
 from tacit.statistics.inequality import Inequality, inequality
 from tacit.statistics.invariants import PublicTotals, public_totals, valid_counts
@@ -52,9 +53,11 @@ from tacit.statistics.weighted import (
 )
 
 __all__ = [
+    "Areas",
     "ClampingBounds",
     "Count",
     "CountTable",
+    "Geography",
     "GlobalSensitivity",
     "Hierarchy",
     "Inequality",
@@ -91,6 +94,7 @@ __all__ = [
     "contingency",
     "count",
     "fit_table",
+    "geography",
     "hierarchy",
     "histogram",
     "inequality",

@@ -383,7 +383,7 @@ class Question:
             case "tables" | "levels":
                 return sum(p.cells or 0 for p in self.parts)
             case "listed":
-                return len(next(iter(self.statistic.listed(self).values())))
+                return self.statistic.lines(self)
         return self.cells
 
     @property
@@ -527,6 +527,10 @@ class Statistic(ABC):
         """The keys of every value, column by column, where the layout is `listed`."""
         raise NotImplementedError
 
+    def lines(self, question: Question) -> int:
+        """How many values there are, where the layout is `listed`."""
+        return len(next(iter(self.listed(question).values())))
+
     def answers(
         self, question: Question, noise: Mapping[str, PartNoise], noisy: Parts, level: float
     ) -> tuple[Floats, ...]:
@@ -535,6 +539,10 @@ class Statistic(ABC):
         A fourth column has the ends before they were cut.
         """
         raise NotImplementedError
+
+    def measured(self, question: Question, noisy: Parts) -> AnyArray | None:
+        """The noisy measurement of every value, where a reader finds it beside the value; None elsewhere."""
+        return None
 
     def expects(
         self, question: Question, noise: Mapping[str, PartNoise], level: float, rows: int | None

@@ -409,17 +409,20 @@ POINTS = 1 << 15
 def mixed_quantile(laws: tuple[tuple[float, float, int], ...], miss: float) -> float:
     """t with Pr[|sum of w X| > t] <= miss, X discrete Laplace; `laws` has scale, weight and number of each.
 
-    With V = U1 + U2, both uniform on +-WIDE/2 and independent, |E| > t implies |E + V| > t - WIDE: so t is WIDE and the
-    quantile of E + V, whose transform falls fast enough to be inverted (Davies 1973).
+    With V = U1 + U2, both uniform on +-a/2 and independent, |E| > t implies |E + V| > t - a: so t is a and the
+    quantile of E + V, whose transform falls fast enough to be inverted (Davies 1973). a is half a step, and a hundredth
+    of the standard deviation where that is more.
     """
-    variance = sum(k * (w * scale) ** 2 * 2 for scale, w, k in laws) + WIDE**2 / 6
+    variance = sum(k * (w * scale) ** 2 * 2 for scale, w, k in laws)
+    wide = max(WIDE, math.sqrt(variance) / 100)
+    variance += wide**2 / 6
     widest = max(w * scale for scale, w, _ in laws)
-    period = 24 * math.sqrt(variance) + 70 * widest + 8 * WIDE
+    period = 24 * math.sqrt(variance) + 70 * widest + 8 * wide
     order = np.arange(POINTS) + 0.5
     waves: Floats = np.asarray(2 * math.pi / period * order, dtype=np.float64)
     log = sum((k * _log_wave(scale, w * waves) for scale, w, k in laws), np.zeros(POINTS))
-    phi = np.exp(log) * np.sinc(waves * WIDE / (2 * math.pi)) ** 2
-    cut = float((4 / WIDE / waves[-1]) ** 2) / (4 * math.pi)
+    phi = np.exp(log) * np.sinc(waves * wide / (2 * math.pi)) ** 2
+    cut = float((4 / wide / waves[-1]) ** 2) / (4 * math.pi)
 
     def missed(t: float) -> float:
         return 1 - 2 * float((np.sin(waves * t) * phi / (math.pi * order)).sum()) + 2 * cut + SLACK
@@ -428,7 +431,7 @@ def mixed_quantile(laws: tuple[tuple[float, float, int], ...], miss: float) -> f
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (low, middle) if missed(middle) <= miss else (middle, high)
-    return high + WIDE
+    return high + wide
 
 
 def table(

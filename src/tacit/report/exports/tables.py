@@ -23,6 +23,7 @@ import numpy as np
 from tacit.curator import Release
 from tacit.curator.cells import ABSENT, ALL, CARE, GOOD, NOISY, WORDS, rule_of, safe_text
 from tacit.curator.certificate import json_text
+from tacit.curator.release import MEASURED
 from tacit.curator.request import file_stem
 from tacit.curator.text import PublicWords
 from tacit.errors import InvalidParameter
@@ -181,8 +182,12 @@ def csvw_text(release: Release, words: PublicWords) -> str:
         "low": f"lower end of the interval ({level:.4g}) for the noise",
         "high": f"upper end of the interval ({level:.4g}) for the noise",
     }
-    held = release.columns
+    held = release.told
     columns = []
+    if release.measured is not None:
+        told[MEASURED] = (
+            "the noisy measurement before areas were made to agree; whole numbers, which may be negative"
+        )
     for name, column in held.items():
         one: dict[str, Any] = {
             "name": _name(name),
@@ -214,7 +219,7 @@ def csvw_text(release: Release, words: PublicWords) -> str:
         content["dc:temporal"] = words.period
     if words.contact:
         content["dcat:contactPoint"] = {"schema:name": words.contact}
-    keys = [c["name"] for c in columns[: len(held) - len(NUMBERS)]]
+    keys = [c["name"] for c in columns[: len(release.columns) - len(NUMBERS)]]
     content["dialect"] = {"header": True, "delimiter": ",", "encoding": "utf-8", "lineTerminators": ["\n"]}
     content["tableSchema"] = {"columns": columns, **({"primaryKey": keys} if keys else {})}
     return json_text(content) + "\n"
