@@ -45,6 +45,14 @@ FILES = {
     "synthetic.csv": "age,income\n30,2000\n41,2500\n99,90000\n",
     "suspects.csv": "name,age,income\nAnn,99,90000\nBob,50,2400\n",
     "others.csv": "age,income\n" + "".join(f"{age},{50 * age + 7}\n" for age in range(20, 60, 2)),
+    "cases.toml": """
+data = { path = "cases.csv" }
+protect = { unit = "rows" }
+schema.week = { kind = "integer", low = 1, high = 4 }
+budget = { epsilon = 2, delta = 1e-5 }
+running = { by = "week", epsilon = 1, delta = 1e-6 }
+""",
+    "cases.csv": "week\n1\n1\n2\n3\n",
     "people.toml": """
 [data]
 path = "survey.csv"

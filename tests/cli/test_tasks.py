@@ -325,6 +325,15 @@ def test_incomes_above_the_declared_bound(desk: Desk) -> None:
     assert "before they were clamped" in Path("means/report.html").read_text(encoding="utf-8")
 
 
+def test_weekly_totals(desk: Desk) -> None:
+    write_csv("cases.csv", [{"week": i % 5 + 1, "sex": "fm"[i % 2]} for i in range(900)])
+    desk.task("Weekly totals", "cases.toml")
+    assert "52 steps" in desk("tacit running cases.toml --preview")[1]
+    assert desk("tacit running cases.toml --out figures")[0] == 0
+    assert "from the record" in desk("tacit running cases.toml --step 1")[1]
+    assert [int(row["value"]) for row in values("figures/figures.csv")] == pytest.approx([90, 90], abs=60)
+
+
 def test_every_block_of_a_country(desk: Desk) -> None:
     blocks = [f"{county}{n}" for county in ("A1", "A2", "B1") for n in range(4)]
     write_csv("blocks.csv", [{"state": b[0], "county": b[:2], "block": b} for b in blocks])

@@ -22,6 +22,7 @@ from tacit.cli.output import PlainGroup
 from tacit.cli.plans import key, plan, release, verify
 from tacit.cli.query import query
 from tacit.cli.random import random
+from tacit.cli.running import running
 from tacit.cli.serve import serve
 from tacit.cli.synthesise import synthesise
 
@@ -69,6 +70,7 @@ app.command(name="query")(query)
 app.add_typer(random, name="random")
 app.command(name="release")(release)
 app.command(name="reproduce")(reproduce)
+app.command(name="running")(running)
 app.command(name="serve")(serve)
 app.command(name="synthesise")(synthesise)
 app.command(name="theorem")(theorem)

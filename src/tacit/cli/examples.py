@@ -263,6 +263,10 @@ EXAMPLES: dict[str, Example] = {
         "out, charged, released, files, charge, replayed, corrections, replaces, spent, remaining",
     ),
     "reproduce": Example("reproduce hall-2.1", "name, title, source, columns, rows, notes, files"),
+    "running": Example(
+        "running cases.toml --step 1 --out out/cases",
+        "name, step, steps, charged, released, replayed, columns, guarantee, spent, remaining, out, files",
+    ),
     "serve": Example("serve --folder desk --check", "url, folder, first_link, notes"),
     "synthesise": Example(
         "synthesise people.toml --out out/people --rows people.parquet",

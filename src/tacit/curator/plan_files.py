@@ -499,6 +499,7 @@ _HERE: dict[tuple[str, str], Reader] = {
     ("linear", "target"): text,
     ("logistic", "target"): text,
     ("quantile", "at"): amount,
+    ("running", "groups"): columns,
     ("table", "rows"): columns,
 }
 """Keys with another meaning: one share, where other kinds take a list."""
@@ -576,6 +577,7 @@ TABLES = (
     "protect",
     "release",
     "report",
+    "running",
     "schema",
     "shares",
     "spend",
@@ -621,6 +623,8 @@ class PlanFile:
     given: Given | None = None
     words: PublicWords = field(default_factory=PublicWords)
     text: str = field(default="", repr=False)
+    running: Mapping[str, Any] | None = None
+    """The words of a running total, for `running_series`."""
     lists: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     """Public files of keys and areas that the plan names, by their own names: they are published with it."""
 
@@ -693,7 +697,12 @@ def read_plan_text(text: str, path: Path, *, releases: bool = True, lists: bool 
     unit, schema = unit_in(data["protect"]), schema_from_tables(data["schema"])
     budget = price_in("[budget]", data["budget"], more=("analyst", "gamma"))
     bound = budget.bound()
+    if releases and "release" not in data and "running" in data:
+        raise EmptyComposition(
+            what="the list of releases", hint="this plan has a running total alone: tacit running PLAN"
+        )
     asks = asks_in(data.get("release")) if releases or "release" in data else ()
+    running = _running(data["running"]) if "running" in data else None
     spend = price_in("[spend]", data["spend"]) if "spend" in data else budget
     source = _table("[data]", data["data"], DATA)
     if "path" not in source:
@@ -721,6 +730,7 @@ def read_plan_text(text: str, path: Path, *, releases: bool = True, lists: bool 
         given=given_of(typed("", {"given": data["given"]})["given"]) if "given" in data else None,
         words=words_in(data.get("report", {})),
         text=text,
+        running=running,
         lists={} if found is None else found.read,
     )
 
@@ -763,6 +773,17 @@ def asks_in(releases: Any) -> tuple[Query, ...]:
     if not isinstance(releases, list) or not releases:
         raise EmptyComposition(what="the list of releases", hint='add a [[release]] with kind = "count"')
     return tuple(_ask(i, table) for i, table in enumerate(releases, 1))
+
+
+def _running(given: Any) -> dict[str, Any]:
+    """The words of a [running] table: { by = "week", groups = "sex", epsilon = 1, delta = 1e-6 }."""
+    words = ("by", "groups", "name", "where", "delta", "epsilon", "mu", "rho")
+    known("word in [running]", given, words)
+    told = typed("[running]", given, kind="running")
+    steps = told.pop("by", None)
+    if not steps or len(steps) != 1:
+        _refuse("[running] by", steps, "be one column, that of the steps", 'by = "week"')
+    return {"by": steps[0], **told}
 
 
 def _table(where: str, given: Any, words: tuple[str, ...]) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from tacit.exact.arrays import Floats
 from tacit.exact.canonical import sha256
 from tacit.exact.checks import whole
 from tacit.exact.data_classes import dataclass
-from tacit.guarantees import Bound, Guarantee, People
+from tacit.guarantees import Bound, Guarantee, People, Unit
 from tacit.guarantees.conditions import FIXED_PARAMETERS
 from tacit.ledger import Ledger, Recorded, Request
 from tacit.ledger.entries import text
@@ -199,7 +199,7 @@ class RunningTotal:
             neighbours=self._curator.unit.neighbours,
         )  # fmt: skip
         return _asked(
-            self._curator, ledger, self.series, key=f"{_digest(self.series)} step {step}",
+            self._curator, ledger, self.series, key=f"{series_digest(self.series)} step {step}",
             event=events.ApproximateEvent(epsilon=0.0, delta=0.0), bound=free.bound, exact=free.exact,
             words=f"Step {step} of a running total that entry {self.sequence} paid for",
         )  # fmt: skip
@@ -224,7 +224,7 @@ class RunningTotal:
                 if source is None:
                     # The noise is that of the entry, the step and the numbers: if the step is read again, as after a
                     # death or from a restored ledger, equal numbers get equal noise and others noise of their own.
-                    about = f"running total {_digest(series)} step {step} {_fingerprint(true)}"
+                    about = f"running total {series_digest(series)} step {step} {_fingerprint(true)}"
                     source = KeyedSource(key=ledger.sealed_key(about))
                 units = np.asarray(series.mechanism.release_cells(np.ravel(true), source=source)).reshape(
                     true.shape
@@ -303,7 +303,8 @@ def _publishable(answer: Any) -> bool:
     return json.loads(bytes(answer))["publishable"] is True
 
 
-def _digest(series: RunningSeries) -> str:
+def series_digest(series: RunningSeries) -> str:
+    """What a running total is known by."""
     return sha256(json.dumps(series.describe(), sort_keys=True))
 
 
@@ -319,7 +320,7 @@ def _asked(
     exact: dict[str, Fraction], words: str,
 ) -> Request:  # fmt: skip
     request = Request(
-        key=key, plan_digest=_digest(series), analyst=curator.analyst, event=to_record(event),
+        key=key, plan_digest=series_digest(series), analyst=curator.analyst, event=to_record(event),
         charge=_guarantee(series, bound), exact=exact, table=curator._resolver.table,
         told=[{"release": series.name, "statistic": words, "price": {"kind": bound.kind, "words": str(bound)}}],
     )  # fmt: skip
@@ -334,7 +335,7 @@ def _opening(curator: Curator, ledger: Ledger, series: RunningSeries) -> Request
     )  # fmt: skip
     paid = charge([assignment], curator.budget.bound, neighbours=curator.unit.neighbours)
     return _asked(
-        curator, ledger, series, key=f"{_digest(series)} opened", event=series.mechanism.event, bound=paid.bound,
+        curator, ledger, series, key=f"{series_digest(series)} opened", event=series.mechanism.event, bound=paid.bound,
         exact=paid.exact, words=f"A running total of {series.factor.steps} steps, all of them paid for",
     )  # fmt: skip
 
@@ -402,6 +403,22 @@ def running_series(
     )
 
 
+def is_open(curator: Curator, series: RunningSeries) -> bool:
+    """Was this series paid for before? Reads no row and makes no ledger."""
+    ledger = curator._resolver.existing()
+    return ledger is not None and ledger.recorded(_opening(curator, ledger, series)) is not None
+
+
+def rows_only(unit: Unit) -> None:
+    """Refuse people: what is used of a person's rows may change between two figures."""
+    if isinstance(base_unit(unit)[0], People):
+        raise InvalidParameter(
+            parameter="protect", value=str(unit), must="protect rows, for a running total",
+            hint="of a person with more rows than are used, a new row displaces one that was counted before: "
+            "one charge does not cover that; make a table with one row a person, and protect its rows",
+        )  # fmt: skip
+
+
 def open_running_total(curator: Curator, series: RunningSeries) -> RunningTotal:
     """Charge for all steps, once; a series that was opened before is taken up again, at no charge."""
     curator._usable()
@@ -412,12 +429,7 @@ def open_running_total(curator: Curator, series: RunningSeries) -> RunningTotal:
             must="be made for this schema and unit",
             hint="running_series(curator, ...)",
         )
-    if isinstance(base_unit(curator.unit)[0], People):
-        raise InvalidParameter(
-            parameter="protect", value=str(curator.unit), must="protect rows, for a running total",
-            hint="of a person with more rows than are used, a new row displaces one that was counted before: "
-            "one charge does not cover that; make a table with one row a person, and protect its rows",
-        )  # fmt: skip
+    rows_only(curator.unit)
     curator._open()
     ledger = curator.ledger
     request = _opening(curator, ledger, series)
