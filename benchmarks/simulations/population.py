@@ -15,6 +15,7 @@ from tacit.mechanisms.quantiles import quantiles
 from tacit.noise import SeededSource
 from tacit.sources import Schema, flag, integer, number
 from tacit.statistics import rate
+from tacit.statistics.clipping import OUTSIDE, VALUES, UnclippedMean
 from tacit.statistics.population import (
     Clusters,
     RatioOfSums,
@@ -150,6 +151,68 @@ def weighted_line(
     return run
 
 
+def ratio_line(n: int, weighted: bool) -> Callable[[np.random.Generator, int], Found]:
+    """A ratio of two columns from 9 parts, with weights from 18; the ordinary interval is the linearised one."""
+
+    def drawn(rng: np.random.Generator, size: int) -> tuple[Floats, Floats, Floats]:
+        x = 0.2 + 0.6 * rng.beta(2, 2, size)
+        y = np.clip(0.6 * x + rng.normal(0.0, 0.1, size), 0.0, 1.0)
+        return (weights(rng, y, True) if weighted else np.ones(size)), y, x
+
+    def run(rng: np.random.Generator, runs: int) -> Found:
+        w, y, x = drawn(np.random.default_rng(777), 4_000_000)
+        truth = float((w * y).sum() / (w * x).sum())
+        own = [Variable(block="weight", levels=LEVELS)] if weighted else []
+        variables = [*own, *(Variable(block="square", levels=LEVELS) for _ in range(2))]
+        of = coefficients(variables, {(1, 0): 1.0}, {(0, 1): 1.0}, **({"weight": 4.0} if weighted else {}))
+        form = RatioOfSums(
+            names=part_names(variables), typical=typical_parts(variables), of=of, least=-np.inf, most=np.inf
+        )
+        ordinary, tables = np.zeros(runs), []
+        for i in range(runs):
+            w, y, x = drawn(rng, n)
+            r = (w * y).sum() / (w * x).sum()
+            ordinary[i] = Z * math.sqrt(float((w**2 * (y - r * x) ** 2).sum())) / (w * x).sum()
+            tables.append(released(rng, variables, [*([w / 4.0] if weighted else []), y, x]))
+        return compared(form, tables, truth, ordinary)
+
+    return run
+
+
+def clipping_line(n: int, share: float) -> Callable[[np.random.Generator, int], Found]:
+    """Lognormal(10.4, .9) incomes, clamped at a quantile; the mean before clamping, a Pareto tail of 2 declared."""
+
+    def run(rng: np.random.Generator, runs: int) -> Found:
+        from scipy.special import ndtri
+
+        top = math.exp(10.4 + 0.9 * float(ndtri(share)))
+        schema = Schema({"x": number(0, LEVELS, spacing=1)})
+        question = UnclippedMean(column="x", beyond=("pareto", 2.0)).drawn(schema, rows())
+        form: Any = question.form
+        inner = question.details["inner"]
+        variables = [Variable(block="square", levels=LEVELS)]
+        assert simplex_total(variables) == int(inner.sensitivity.l1) == question.details["steps"]
+        scale = float(question.sensitivity.l1) / EPSILON
+        truth = math.exp(10.4 + 0.405) / top * LEVELS
+        held: dict[str, list[float]] = {name: [] for name in form.names}
+        for _ in range(runs):
+            x = rng.lognormal(10.4, 0.9, n)
+            level = np.rint(np.minimum(x / top, 1.0) * LEVELS)
+            sums = {(k,): np.array(int((level**k).sum()), dtype=object) for k in range(3)}
+            for name, part in part_integers(variables, sums).items():
+                held[name].append(float(VALUES * part) + float(noise(rng, scale, 1)[0]))
+            above = OUTSIDE * question.details["steps"] * int((x > top).sum())
+            held["outside"].append(above + float(noise(rng, scale, 1)[0]))
+        noisy = {name: np.array(values) for name, values in held.items()}
+        got = form.population(noisy, dict.fromkeys(form.names, laplace_moments(2 * scale**2)), 0.95)
+        covered = ((got.low <= truth) & (truth <= got.high)).astype(np.float64)
+        return Found(
+            covered=covered, more={"half-width, share of the mean": (got.high - got.low) / (2 * truth)}
+        )
+
+    return run
+
+
 def cluster_line(strata: int, psus: int, people: int) -> Callable[[np.random.Generator, int], Found]:
     """Strata x PSUs x people with effects of both, weights in [1/4, 4]; the truth is that of the law of a PSU."""
 
@@ -256,6 +319,13 @@ LINES = [
     Line(name="proportion 12%, n = 100", run=mean_line(flags(0.12), 100, "line"), cover=0.94),
     Line(name="proportion 12%, n = 2,500", run=mean_line(flags(0.12), 2500, "line"), cover=0.94, width=1.05),
     Line(name="proportion 53%, n = 500", run=mean_line(flags(0.53), 500, "line"), cover=0.94, width=1.05),
+    Line(name="ratio of two columns, n = 2,000", run=ratio_line(2000, False), cover=0.94, width=1.25),
+    Line(name="ratio of two columns, n = 20,000", run=ratio_line(20_000, False), cover=0.94, width=1.05),
+    Line(name="weighted ratio of two columns, n = 2,000", run=ratio_line(2000, True), cover=0.94),
+    Line(name="weighted ratio of two columns, n = 20,000", run=ratio_line(20_000, True), cover=0.94, width=1.2),
+    Line(name="clipped at the 99% point, n = 2,000", run=clipping_line(2000, 0.99), cover=0.95),
+    Line(name="clipped at the 99% point, n = 20,000", run=clipping_line(20_000, 0.99), cover=0.95),
+    Line(name="clipped at the 99.9% point, n = 20,000", run=clipping_line(20_000, 0.999), cover=0.95),
     Line(name="weighted mean, beta(2, 5), n = 500", run=weighted_line(beta, 500), cover=0.94),
     Line(name="weighted mean, beta(2, 5), n = 2,000", run=weighted_line(beta, 2000), cover=0.94, width=1.15),
     Line(name="weighted mean, beta(2, 5), n = 20,000", run=weighted_line(beta, 20_000), cover=0.94, width=1.03),

@@ -548,9 +548,13 @@ def _summary(view: ReportView) -> Markup | None:
     if left:
         lines.append(tag("li", f"{left} more {'release' if left == 1 else 'releases'} below."))
     budget = view.budget
-    paid = (
-        f"In brackets: intervals for the noise. Spent: {budget.spent_words}; left: {budget.remaining_words}."
+    what = " and ".join(sorted({r.covers for r in told}, key=len)) if told else "the noise"
+    more = (
+        what
+        if what in ("the noise", "sampling and noise")
+        else "the noise, and for sampling where it is said"
     )
+    paid = f"In brackets: intervals for {more}. Spent: {budget.spent_words}; left: {budget.remaining_words}."
     return tag(
         "section",
         tag("h2", "Summary", id="summary"),

@@ -76,7 +76,7 @@ def fitting(view: ReleaseView) -> Picture:
         return "tree"
     if fits_survival(view) and view.picture != "table":
         return "survival"
-    if view.kind == REGRESSION:
+    if view.kind in (REGRESSION, GEOGRAPHY):
         return "table"
     if fits_a_crosstab(view):
         return "crosstab"
@@ -121,8 +121,8 @@ def fitting(view: ReleaseView) -> Picture:
     return "multiples" if keys == 3 and len(facets) <= MOST_FACETS and len(cells) <= MOST_HEAT else "table"
 
 
-REGRESSION = "regression"
-"""Its table is read by lines: terms with coefficients and standard errors, then the lines of the model."""
+REGRESSION, GEOGRAPHY = "regression", "geography"
+"""Their tables are read by lines: terms with coefficients and standard errors, or areas."""
 
 
 def draw(view: ReleaseView) -> Drawn:

@@ -6,7 +6,7 @@ import datetime
 from collections.abc import Sequence
 
 from tacit.curator.cells import ABSENT, CARE, GOOD, NOISY, WORDS
-from tacit.report.pictures import REGRESSION, Drawn, draw
+from tacit.report.pictures import GEOGRAPHY, REGRESSION, Drawn, draw
 from tacit.report.survival_picture import survival_finding
 from tacit.report.table_picture import crosstab_finding, fits_a_crosstab
 from tacit.report.view import (
@@ -100,6 +100,13 @@ def _regression(view: ReleaseView) -> str:
     return f"Slopes whose intervals do not hold 0: {'; '.join(told)}.{more}"
 
 
+def _areas(view: ReleaseView, usable: Sequence[CellView]) -> str:
+    """The number of all rows, and that areas add up."""
+    whole = [c for c in usable if c.keys[0] == "total" and set(c.keys[1:]) == {"all"}]
+    counted = f"{whole[0].figures.value} rows in all ({whole[0].figures.interval}). " if whole else ""
+    return f"{counted}{view.total:,} numbers; areas of every level add up."
+
+
 def finding(view: ReleaseView) -> str:
     """A sentence or two for everybody; cells that are too noisy to use are in none."""
     usable = [c for c in view.cells if c.value is not None and c.flag not in (NOISY, ABSENT)]
@@ -117,6 +124,8 @@ def finding(view: ReleaseView) -> str:
         return "A function, shown at some of its points; the certificate has all of it."
     if fits_a_crosstab(view):
         return crosstab_finding(view)
+    if view.kind == GEOGRAPHY:
+        return _areas(view, usable)
     if view.kind == "survival":
         return survival_finding(view)
     if view.tree:
