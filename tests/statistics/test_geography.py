@@ -312,8 +312,10 @@ def desk(tmp_path: Path) -> Path:
 def test_a_plan_names_its_lists_and_the_folder_has_them(desk, capsys):
     from tacit.cli import main
 
+    # A column that the plan does not name is nobody's business.
+    pd.DataFrame({"note": "internal", **AREAS}).to_csv(desk / "blocks.csv", index=False)
     assert main(["release", str(desk / "geo.toml"), "--out", str(desk / "out")]) == 0
-    assert (desk / "out/public/blocks.csv").read_bytes() == (desk / "blocks.csv").read_bytes()
+    assert (desk / "out/public/blocks.csv").read_text() == pd.DataFrame(AREAS).to_csv(index=False)
     header = (desk / "out/values/geography-by-sex.csv").read_text().splitlines()[0]
     assert header == "level,area,sex,measured,value,low,high,quality"
     (desk / "blocks.csv").unlink()  # the folder needs nothing beside it
@@ -371,6 +373,13 @@ def test_levels_must_be_names_where_a_file_is_named(desk):
     (desk / "geo.toml").write_text(text)
     with pytest.raises(errors.InvalidParameter, match="list of columns"):
         read_plan(desk / "geo.toml")
+
+
+def test_one_file_under_two_names_is_published_once(desk):
+    (desk / "geo.toml").write_text(PLAN.format(keys="./blocks.csv", areas="blocks.csv"))
+    assert read_plan(desk / "geo.toml").lists == {
+        "blocks.csv": pd.DataFrame(AREAS).to_csv(index=False).encode()
+    }
 
 
 def test_semicolons_and_tabs_separate_too(desk):

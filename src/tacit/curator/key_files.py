@@ -4,8 +4,9 @@
     release = [{ kind = "geography", levels = ["state", "county", "block"], areas = "blocks.csv" }]
 
 A list is a CSV file with a heading, beside the plan. Keys are read from the column of the schema's name, areas from the
-columns of their levels; all codes are texts. The lists are part of the question, and `tacit release` publishes them in
-the folder `public`, where `tacit verify` finds them. They must not be made from the table that is protected.
+columns of their levels; all codes are texts. The lists are part of the question, and `tacit release` publishes their
+columns that are used in the folder `public`, where `tacit verify` finds them. They must not be made from the table that
+is protected.
 """
 
 from __future__ import annotations
@@ -31,8 +32,26 @@ class KeyFiles:
 
     plan: Path
     data: Any
-    read: dict[str, bytes] = field(default_factory=dict)
+    _bodies: dict[str, bytes] = field(default_factory=dict)
     _columns: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+    _used: dict[str, set[str]] = field(default_factory=dict)
+
+    @property
+    def lists(self) -> dict[str, bytes]:
+        """The columns that were used, as CSV files under the files' own names."""
+        wanted: dict[str, set[str]] = {}
+        for name, used in self._used.items():
+            wanted.setdefault(Path(name).name, set()).update(used)
+        found = {}
+        for name in self._used:
+            out = io.StringIO()
+            heads = wanted[Path(name).name]
+            kept = {head: values for head, values in self._columns[name].items() if head in heads}
+            writer = csv.writer(out, lineterminator="\n")
+            writer.writerow(kept)
+            writer.writerows(zip(*kept.values(), strict=True))
+            found[Path(name).name] = out.getvalue().encode()
+        return found
 
     def filled(self, plan: Mapping[str, Any]) -> dict[str, Any]:
         """The plan with the lists in the place of their files' names."""
@@ -65,6 +84,7 @@ class KeyFiles:
         held = self._file(where, name)
         if column not in held:
             raise UnknownName(what=f"column of {name} ({where})", name=column, known=held)
+        self._used.setdefault(name, set()).add(column)
         return held[column]
 
     def _file(self, where: str, name: str) -> dict[str, list[str]]:
@@ -85,12 +105,12 @@ class KeyFiles:
             ) from None  # fmt: skip
         if len(body) > MOST_BYTES:
             raise InvalidParameter(parameter=where, value=name, must=f"have at most {MOST_BYTES >> 20} MiB")
-        if self.read.get(path.name, body) != body:
+        if self._bodies.get(path.name, body) != body:
             raise InvalidParameter(
                 parameter=where, value=name, must="have a name that no other list of the plan has",
                 hint="lists are published under their own names, without their folders",
             )  # fmt: skip
-        self.read[path.name] = body
+        self._bodies[path.name] = body
         self._columns[name] = _columns(where, name, text)
         return self._columns[name]
 

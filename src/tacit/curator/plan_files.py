@@ -731,7 +731,7 @@ def read_plan_text(text: str, path: Path, *, releases: bool = True, lists: bool 
         words=words_in(data.get("report", {})),
         text=text,
         running=running,
-        lists={} if found is None else found.read,
+        lists={} if found is None else found.lists,
     )
 
 
