@@ -105,6 +105,7 @@ class Nested:
 
     @property
     def sizes(self) -> list[int]:
+        """The number of areas of every level, the whole first."""
         return [len(c) for c in self.codes]
 
     def sums(self, level: int, values: AnyArray) -> AnyArray:
