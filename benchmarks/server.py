@@ -1,7 +1,7 @@
 """The figures of `tacit serve`: budget under load, kills, live prices, start, size. Loopback only, bounded loops.
 
 python benchmarks/server.py load  [questions] [clients]     a budget for 100 releases, many different questions
-python benchmarks/server.py kills [times]                    SIGKILL of the server or a worker at random moments
+python benchmarks/server.py kills [times] [seed]             SIGKILL of server, worker or both at random moments
 python benchmarks/server.py price [users] [seconds]          live prices
 python benchmarks/server.py fuzz  [questions]                bad questions on neighbouring tables
 python benchmarks/server.py start                            processor time to the first answer, installed size
@@ -34,6 +34,7 @@ LONGEST = float(os.environ.get("LONGEST", "2"))
 """Seconds between two kills, at most; more where processes start slowly."""
 MOST_SECONDS = float(os.environ.get("MOST_SECONDS", "3600"))
 """Load and kills end after this time, with what was done by then."""
+NAMES = "anna dora emil frieda gerd hans ida jonas lena marta nora otto paula quentin rosa stefan tina ursula bert"
 LIMITS = "[limits]\nrequests_per_minute = 100000000\ntick_seconds = 0.05\npreview_seconds = 60\nprices_at_once = 100\n"
 
 
@@ -208,90 +209,163 @@ def load(questions: int = 10_000, clients: int = 50) -> dict[str, Any]:
         }
 
 
-def kills(times: int = 100, seed: int = 1) -> dict[str, Any]:
-    """SIGKILL of workers at random moments of their work, until so many died; then the rest is worked off.
+def kills(times: int = 100, seed: int = 1, clients: int = 4) -> dict[str, Any]:
+    """SIGKILL of the server, of a worker or of both at random moments, while clients ask; then the rest ends.
 
-    A worker is forked from a process that has loaded the library, so that it dies at work and not while it starts.
+    A client that saw an answer keeps it: in the end it must be there still, with its charge.
     """
-    from tacit.server import jobs, work
-    from tacit.server.store import ServerStore
-    from tacit.server.worker import Worker
-
-    luck, done = random.Random(seed), 0
-    jobs.LEASE = 1.0
+    luck, died = random.Random(seed), Counter[str]()
+    seen: dict[str, tuple[int, Any]] = {}
+    over, numbers, lock = threading.Event(), iter(range(10**6)), threading.Lock()
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "desk"
-        filled(folder, budget=40.0)
-        settings = settings_for(folder)
+        tokens, _ = filled(folder, budget=40.0)
+        server = Server(folder)
+        server.start()
 
-        def submitted(number: int) -> None:
-            with opened(settings) as desk:
-                table = desk.store.one(TABLES, name="people")
-                assert table is not None
-                for i in range(40):
-                    quote = work.quote(desk.place(table), question(100 * number + i), "andy", desk.limits)
-                    jobs.submit(desk.store, quote, table="people", version="2026", person="andy")
-
-        def forked() -> int:
-            child = os.fork()
-            if child == 0:
+        def called(method: str, path: str, body: Any, token: str) -> tuple[int, Any]:
+            while True:
                 try:
-                    Worker(ServerStore(folder), settings.releases, "").loop()
-                finally:
-                    os._exit(0)
-            return child
+                    return ask(method, path, body, token, 20)
+                except (OSError, ValueError, http.client.HTTPException):
+                    time.sleep(0.1)
 
-        began, number = time.monotonic(), 0
-        while done < times and time.monotonic() - began < MOST_SECONDS:
-            with opened(settings) as desk:
-                waiting = len(desk.store.all(JOBS, state="queued"))
-            if waiting < 5:
-                submitted(number)
-                number += 1
-            child = forked()
+        def client(number: int) -> None:
+            token = tokens[number % 2]
+            while not over.is_set():
+                with lock:
+                    i = next(numbers)
+                # The same key until it is taken: a call that was cut off is repeated, and is one job.
+                body = {**question(i), "key": f"question-{i}"}
+                status, job = called("POST", "/api/v1/tables/people/release", body, token)
+                while status == 202 and job["state"] in ("queued", "running"):
+                    time.sleep(0.1)
+                    got, found = called("GET", f"/api/v1/jobs/question-{i}", None, token)
+                    job = found if got == 200 else job
+                if status == 202 and job["state"] == "done":
+                    got, answer = called("GET", f"/api/v1/jobs/question-{i}/answer", None, token)
+                    if got == 200:
+                        values = [r["columns"]["value"] for r in answer["releases"]]
+                        seen[f"question-{i}"] = (job["charge"], values)
+
+        threads = [threading.Thread(target=client, args=(n,), daemon=True) for n in range(clients)]
+        for thread in threads:
+            thread.start()
+        began = time.monotonic()
+        while sum(died.values()) < times and time.monotonic() - began < MOST_SECONDS:
             time.sleep(luck.uniform(0.0, LONGEST))
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-            done += 1
-        child = forked()
-        until = time.monotonic() + 240
-        while time.monotonic() < until:
-            with opened(settings) as desk:
-                if not desk.store.all(JOBS, state="queued") and not desk.store.all(JOBS, state="running"):
-                    break
-            time.sleep(1)
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        return {"killed": done, "seconds": round(time.monotonic() - began), **checked(folder)}
+            what = luck.choice(["server", "worker", "both"])
+            workers = server.children("tacit.server.worker") if what != "server" else []
+            if what == "worker" and not workers:
+                continue
+            for number in workers:
+                os.kill(number, signal.SIGKILL)
+            if what != "worker":
+                server.kill()
+                server.start()
+            died[what] += 1
+        over.set()
+        for thread in threads:
+            thread.join(240)
+        for token in tokens:
+            wait(token, 240)
+        server.stop()
+        with opened(settings_for(folder)) as desk:
+            table = desk.store.one(TABLES, name="people")
+            assert table is not None
+            ledger = desk.ledger(table)
+            paid = {c.sequence for c in ledger.charges() if ledger.state(c.sequence) == "committed"}
+            changed = unpaid = 0
+            for job, (charge, values) in seen.items():
+                row = desk.store.one(JOBS, id=job)
+                assert row is not None
+                again = [r["columns"]["value"] for r in desk.answer(row)["releases"]]
+                changed += again != values
+                unpaid += charge not in paid
+            missing = 0
+            for row in desk.store.all(JOBS, state="done"):
+                missing += not desk.answer(row)["releases"]
+        return {
+            "killed": dict(died), "seconds": round(time.monotonic() - began), "answers seen by clients": len(seen),
+            "seen and changed later": changed, "seen and unpaid": unpaid, "done without values": missing,
+            **checked(folder),
+        }  # fmt: skip
+
+
+def processor(process: int) -> float:
+    """Seconds of processor time of a process and its children that live."""
+    total = 0.0
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (place / "stat").read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            continue
+        if int(place.name) == process or int(words[1]) == process:
+            total += (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+    return total
 
 
 def price(users: int = 20, seconds: float = 60) -> dict[str, Any]:
-    """Users who change something every 2 s: the time of each price."""
+    """Users at the page *Ask* who change something every 2 s: the time of each price, as the browser waits for it."""
+    from urllib.parse import urlencode
+
+    from tacit.server.store import PEOPLE, SESSIONS, now
+
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "desk"
-        tokens, _ = filled(folder, budget=10.0)
+        filled(folder, budget=10.0)
+        names, cookies = NAMES.split()[:users], dict[str, tuple[str, str]]()
+        users = len(names)
+        with opened(settings_for(folder)) as desk:
+            clara = desk.accounts.person("clara")
+            assert clara is not None
+            table = desk.table("people", clara)
+            for name in names:
+                desk.store.add(PEOPLE, name=name, roles='["analyst"]', created=now())
+                desk.grant(table, name, ["analyst"], "1", "", clara)
+                secret = desk.accounts.new_session(name)
+                session = desk.store.one(SESSIONS, person=name)
+                assert session is not None
+                cookies[name] = secret, str(session["csrf"])
         server = Server(folder)
         server.start()
-        for i in range(6):
-            ask("POST", "/api/v1/tables/people/preview", question(i), tokens[0])
-        times: list[float] = []
-        until = time.monotonic() + seconds
         kinds = [
-            {"kind": "count", "by": "region"}, {"kind": "mean", "column": "income", "by": "region", "rows": 500},
-            {"kind": "histogram", "column": "age", "bins": 12}, {"kind": "sum", "column": "income"},
-            {"kind": "quantiles", "column": "age", "at": [0.25, 0.5, 0.75]},
+            {"kind": "count", "by": "region"}, {"kind": "mean", "column": "income", "by": "region", "rows": "500"},
+            {"kind": "histogram", "column": "age", "bins": "12"}, {"kind": "sum", "column": "income"},
+            {"kind": "quantiles", "column": "age", "at": "0.25, 0.5, 0.75"}, {"kind": "median", "column": "income"},
+            {"kind": "contingency", "by": ["region", "age"], "bins:age": "6"},
         ]  # fmt: skip
+
+        def one(name: str, luck: random.Random) -> tuple[float, bool]:
+            secret, token = cookies[name]
+            sent = {
+                **luck.choice(kinds), "where": f"age > {luck.randrange(100)}", "pay": "own", "csrf": token,
+                "amount": str(luck.randrange(1, 100) / 1000), "basket": "[]",
+            }  # fmt: skip
+            began = time.monotonic()
+            connection = http.client.HTTPConnection("127.0.0.1", PORT, timeout=60)
+            connection.request(
+                "POST", "/tables/people/price", urlencode(sent, doseq=True),
+                {"Cookie": f"tacit-session={secret}", "Content-Type": "application/x-www-form-urlencoded"},
+            )  # fmt: skip
+            text = connection.getresponse().read().decode()
+            connection.close()
+            return time.monotonic() - began, 'class="big"' in text
+
+        for i in range(30):  # the library is loaded in both processes
+            one(names[i % users], random.Random(i))
+        times: list[float] = []
+        wrong = [0]
+        assert server.process is not None
+        before, until = processor(server.process.pid), time.monotonic() + seconds
 
         def user(number: int) -> None:
             luck = random.Random(number)
             time.sleep(luck.uniform(0, 2))
             while time.monotonic() < until:
-                asked = {**luck.choice(kinds), "where": f"age > {luck.randrange(100)}"}
-                body = {"releases": [asked], "spend": {"epsilon": luck.randrange(1, 100) / 1000}}
-                began = time.monotonic()
-                status, _ = ask("POST", "/api/v1/tables/people/preview", body, tokens[number % 2])
-                if status == 200:
-                    times.append(time.monotonic() - began)
+                took, good = one(names[number], luck)
+                times.append(took)
+                wrong[0] += not good
                 time.sleep(2)
 
         threads = [threading.Thread(target=user, args=(n,)) for n in range(users)]
@@ -299,17 +373,16 @@ def price(users: int = 20, seconds: float = 60) -> dict[str, Any]:
             thread.start()
         for thread in threads:
             thread.join()
+        used = processor(server.process.pid) - before
         server.stop()
         times.sort()
         at = {
             f"p{q}": round(1000 * times[min(len(times) - 1, len(times) * q // 100)]) for q in (50, 90, 95, 99)
         }
         return {
-            "users": users,
-            "prices": len(times),
-            **{f"{k}, ms": v for k, v in at.items()},
-            "load": os.getloadavg()[0],
-        }
+            "users": users, "prices": len(times), "without a price": wrong[0], **{f"{k}, ms": v for k, v in at.items()},
+            "processor, ms a price": round(1000 * used / len(times), 1), "load": os.getloadavg()[0],
+        }  # fmt: skip
 
 
 def bad(luck: random.Random) -> Any:
@@ -363,8 +436,10 @@ def fuzz(questions: int = 1_000, seed: int = 3) -> dict[str, Any]:
             for _ in range(questions):
                 asked, verb = bad(luck), luck.choice(["preview", "preview", "request", "release"])
                 status, body = ask("POST", f"/api/v1/tables/people/{verb}", asked, tokens[0])
-                for name in ("job", "request"):
-                    if isinstance(body, dict) and status < 300:
+                if status == 202:  # what is left is told by the next answer: let the job end first
+                    wait(tokens[0], 60)
+                if isinstance(body, dict) and status < 300:
+                    for name in ("job", "request"):
                         body.pop(name, None)
                 found.append((status, json.dumps(body, sort_keys=True)))
             server.stop()
@@ -385,26 +460,35 @@ def start() -> dict[str, Any]:
         for _ in range(3):
             times.append(server.start())
             server.stop()
-    import importlib.metadata as data
+    return {"start, processor seconds": times, "added MB": added()}
 
+
+def added() -> float:
+    """The size of `pip install "tacit[server]"` beyond `pip install tacit`, from the metadata of what is installed."""
+    import importlib.metadata as data
+    import re
+
+    def needs(name: str, extras: frozenset[str], known: set[tuple[str, frozenset[str]]]) -> set[str]:
+        from packaging.requirements import Requirement
+
+        found = {re.sub(r"[-_.]+", "-", name).lower()}
+        if (name.lower(), extras) in known:
+            return found
+        known.add((name.lower(), extras))
+        for line in data.requires(name) or ():
+            one = Requirement(line)
+            if one.marker is None or any(one.marker.evaluate({"extra": e}) for e in extras | {""}):
+                found |= needs(one.name, frozenset(one.extras), known)
+        return found
+
+    more = needs("tacit", frozenset({"server"}), set()) - needs("tacit", frozenset(), set())
     size = 0
-    for name in (
-        "starlette",
-        "uvicorn",
-        "argon2-cffi",
-        "argon2-cffi-bindings",
-        "jinja2",
-        "markupsafe",
-        "anyio",
-        "h11",
-        "idna",
-    ):
-        size += sum(
-            f.locate().stat().st_size
-            for f in data.files(name) or ()
-            if f.locate().exists() and "__pycache__" not in str(f)
-        )  # type: ignore[union-attr]
-    return {"start, processor seconds": times, "added MB": round(size / 1e6, 1)}
+    for name in sorted(more):
+        for file in data.files(name) or ():
+            place = Path(str(file.locate()))
+            size += place.stat().st_size if place.exists() else 0
+    print("tacit[server] adds", ", ".join(sorted(more)))
+    return round(size / 1e6, 1)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -223,9 +224,56 @@ def test_a_database_that_went_away_is_a_page(desk_server: Served, monkeypatch: p
     with monkeypatch.context() as patch:
         patch.setattr(desk_server.desk.store._engine, "connect", gone)
         found = client.get("/tables")
-    assert found.status_code in (500, 503)
+    assert found.status_code == 503
+    assert "Try again in a minute." in found.text
     assert "hunter2" not in found.text
     assert client.get("/tables").status_code == 200
+
+
+def test_a_full_disk_is_a_page_and_reading_goes_on() -> None:
+    """SQLite itself says that it is full: a page says so, nothing half-written is left, and other pages are served."""
+    import sqlalchemy as sa
+
+    with quick_folder() as folder, served(settings_for(Path(folder) / "desk"), workers=False) as found:
+        people_of(found.desk)
+        client, engine = found.client("andy"), found.desk.store._engine
+        token = csrf(client.get("/account").text)
+        engine.dispose()
+
+        def small(connection: Any, _: Any) -> None:
+            pages = connection.execute("PRAGMA page_count").fetchone()[0]
+            connection.execute(f"PRAGMA max_page_count = {pages}")
+
+        sa.event.listen(engine, "connect", small)
+        said = {"csrf": token, "act": "token", "label": "x" * 60, "days": "1", "scopes": "read"}
+        codes = [client.post("/account", data=said).status_code for _ in range(200)]
+        assert codes[0] == 200
+        assert codes[-1] == 503
+        page = client.post("/account", data=said).text
+        assert "cannot be reached, or cannot be written to" in page
+        assert "Try again in a minute." in page
+        assert client.get("/tables").status_code == 200
+        assert len(found.desk.store.all(TOKENS)) == codes.count(200)
+        sa.event.remove(engine, "connect", small)
+        engine.dispose()
+        assert client.post("/account", data=said).status_code == 200
+
+
+def test_an_ended_token_and_an_ended_session_say_what_to_do(desk_server: Served) -> None:
+    token = desk_server.token("ben")
+    head = {"Authorization": f"Bearer {token}"}
+    client = desk_server.client()
+    assert client.get("/api/v1/tables", headers=head).status_code == 200
+    desk_server.desk.store.change(TOKENS, [TOKENS.c.digest == digest_of(token)], expires=time.time() - 1)
+    found = client.post("/api/v1/tables/people/release", json={}, headers=head)
+    assert (found.status_code, found.json()["message"]) == (401, "a valid token is needed")
+    assert found.headers["www-authenticate"] == "Bearer"
+    signed = desk_server.client("ben")
+    page = signed.get("/account").text
+    desk_server.desk.accounts.end_sessions("ben")
+    found = signed.post("/account", data={"csrf": csrf(page), "act": "revoke", "id": "x"})
+    assert found.status_code == 403
+    assert "Sign in, and do it again; nothing was sent." in found.text
 
 
 def test_pages_with_anything_private_are_not_stored(desk_server: Served) -> None:

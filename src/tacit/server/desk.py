@@ -240,11 +240,12 @@ class Desk:
         spent, left = ledger.standing(None if person is None or not person.is_("analyst") else person.name)
         budget = ledger.budget.bound
         lead = next(iter(budget.parameters))
-        whole, used = float(budget.parameters[lead]), float(spent.parameters[lead])
+        whole, rest = float(budget.parameters[lead]), float(left.parameters[lead])
         return {
             "budget": dict(budget.parameters), "spent": dict(spent.parameters), "left": dict(left.parameters),
             "kind": budget.kind, "lead": lead, "unit": str(ledger.budget.unit), "four_eyes": ledger.four_eyes,
-            "share_spent": min(1.0, used / whole) if whole else 1.0, "gone": left.parameters[lead] <= 0,
+            "share_left": min(1.0, max(0.0, rest / whole)) if whole else 0.0, "gone": rest <= 0,
+            "own": person is not None and person.is_("analyst"),
         }  # fmt: skip
 
     def overview(self, table: Row) -> dict[str, Any]:

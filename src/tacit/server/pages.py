@@ -397,7 +397,15 @@ def _signature(text: str, public: str) -> dict[str, str]:
 def releases_page(call: WebCall) -> Response:
     """The releases that the person may see, newest first."""
     desk = call.desk
-    rows = [{"job": j, "state": (s := desk.state(j)), "words": jobs.WORDS[s]} for j in desk.jobs(call.person)]
+    rows, fallen = list[dict[str, Any]](), dict[str, set[int]]()
+    for job in desk.jobs(call.person):
+        name, state = str(job["table"]), desk.state(job)
+        if name not in fallen:
+            table = desk.store.one(TABLES, name=name)
+            seen = [] if table is None else desk.overview(table)["charges"]
+            fallen[name] = {c["sequence"] for c in seen if c["corrections"]}
+        gone = not job["rehearsal"] and job["charge"] in fallen[name]
+        rows.append({"job": job, "state": state, "words": jobs.WORDS[state], "withdrawn": gone})
     shown = {str(p["job"]): p for p in desk.store.all(PUBLISHED)}
     return call.page("releases.html", rows=rows, published=shown)
 

@@ -55,7 +55,13 @@ def bound_words(parameters: dict[str, Any]) -> str:
     return ", ".join(f"{name} {amount(value)}" for name, value in parameters.items() if name != "kind")
 
 
+def sentence(text: str) -> str:
+    """A message as a sentence: a capital first, one full stop at the end."""
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}." if text else ""
+
+
 FILTERS: dict[str, Any] = {
+    "sentence": sentence,
     "moment": moment,
     "amount": amount,
     "bound": bound_words,

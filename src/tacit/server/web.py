@@ -317,7 +317,13 @@ def _answer(call: WebCall, body: bytes) -> Response:
         return response if isinstance(response, Response) else json_reply(response)
     except NotFound:
         return failure(
-            call, desk, route.api, 404, "NotFound", "there is nothing here", "go back, or begin at the start"
+            call,
+            desk,
+            route.api,
+            404,
+            "NotFound",
+            "nobody has put anything here, or it is not for you",
+            "go back, or begin at the start",
         )
     except TacitError as error:
         status = status_of(error)

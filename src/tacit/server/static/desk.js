@@ -37,6 +37,7 @@
       if (paid()) timer = setTimeout(look, 150);
     };
     all(ask, "[data-script]").forEach((node) => { node.hidden = false; });
+    all(ask, "[data-plain]").forEach((node) => { node.hidden = true; });
     // From a thousandth of the budget to all that is left, in equal ratios.
     slider.addEventListener("input", () => {
       const low = budget / 1000;
