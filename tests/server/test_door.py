@@ -110,6 +110,16 @@ def test_what_was_made_while_the_clock_was_ahead_is_void(desk: Desk, monkeypatch
     assert desk.accounts.link(link) is None
 
 
+def test_a_borrowed_session_cannot_try_passwords(desk: Desk) -> None:
+    for _ in range(rules.FREE_FAILURES + 1):
+        with pytest.raises(NotAllowed, match="old password is wrong"):
+            desk.accounts.set_password("andy", "not the word", "a new word or two", keep="")
+    with pytest.raises(NotAllowed, match="too many attempts"):
+        desk.accounts.set_password("andy", PASSWORD, "a new word or two", keep="")
+    desk.store.change(THROTTLE, [], until=0.0)
+    desk.accounts.set_password("andy", PASSWORD, "a new word or two", keep="")
+
+
 def test_few_sign_ins_wait_at_once(desk: Desk) -> None:
     """Each holds a thread of the server: of many at once most are asked to come back, and pages are served."""
     accounts = desk.accounts

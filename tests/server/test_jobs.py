@@ -389,6 +389,26 @@ def test_nobody_says_nothing_was_charged_without_having_looked(
     assert state_of(desk, job) == "lost"
 
 
+def test_free_rehearsals_do_not_fill_the_disk(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "MOST_REHEARSALS", 1)
+    table = desk.store.one(TABLES, name="people")
+    assert table is not None
+    quote = work.quote(desk.place(table), COUNT, "andy", desk.limits)
+    kept = submitted(desk)
+    worker = worker_of(desk)
+    said: dict[str, Any] = {"table": "people", "version": "2026", "person": "andy"}
+    made = []
+    for _ in range(3):
+        made.append(jobs.submit(desk.store, quote, **said, rehearsal=True))
+        while (taken := jobs.claim(desk.store, worker.name)) is not None:
+            worker.run(taken)
+    assert [desk.store.one(JOBS, id=number) is not None for number in made] == [False, False, True]
+    assert [(desk.settings.releases / number).exists() for number in made] == [False, False, True]
+    assert [(desk.settings.releases / f"{number}.json").exists() for number in made] == [False, False, True]
+    # A release is never forgotten.
+    assert state_of(desk, kept) == "done"
+
+
 def test_a_database_of_before_gets_its_new_column(tmp_path: Path) -> None:
     from tacit.server.store import ServerStore
 

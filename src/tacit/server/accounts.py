@@ -252,8 +252,12 @@ class Directory:
 
     def set_password(self, name: str, old: str, new: str, *, keep: str) -> None:
         """A new password by who knows the old one; other sessions end."""
+        keys = (f"password {name}", f"password {name} all")
+        self._wait(keys)
         found = self._store.one(PEOPLE, name=name)
         if found is None or not self._matches(str(found["password"]), old[:MOST]):
+            # A borrowed session is no place to try passwords.
+            self._failed(keys)
             raise NotAllowed(who="you", what="change the password", reason="the old password is wrong")
         self._store.change(
             PEOPLE, [PEOPLE.c.name == name], password=self._hashed(checked_password(new, name))

@@ -45,6 +45,7 @@ UNKNOWN = (
     "the ledger could not be reached; whether the budget was charged stands in the ledger, once it is back"
 )
 MOST_WAITING = 50
+MOST_REHEARSALS = 50
 
 
 def submit(
@@ -148,6 +149,15 @@ def finish(store: ServerStore, job: Row, state: str, **values: Any) -> bool:
     """Say how a job ended, if it is still this worker's."""
     mine = [JOBS.c.id == job["id"], JOBS.c.fence == job["fence"], JOBS.c.state == "running"]
     return store.change(JOBS, mine, state=state, ended=now(), **values) == 1
+
+
+def old_rehearsals(store: ServerStore, person: str) -> list[str]:
+    """Forget the rehearsals of a person but for the newest ones; their numbers. Free ones would fill a disk."""
+    rows = store.all(JOBS, order=JOBS.c.created.desc(), person=person, rehearsal=1)
+    old = [str(r["id"]) for r in rows[MOST_REHEARSALS:] if r["state"] not in OPEN]
+    if old:
+        store.drop(JOBS, JOBS.c.id.in_(old), JOBS.c.rehearsal == 1)
+    return old
 
 
 def cancel(store: ServerStore, number: str) -> None:

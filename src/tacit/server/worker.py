@@ -7,9 +7,11 @@ nothing: what engines print may quote a row.
 from __future__ import annotations
 
 import _thread
+import contextlib
 import json
 import math
 import os
+import shutil
 import sys
 import threading
 import time
@@ -113,6 +115,11 @@ class Worker:
             done.set()
             watcher.join()
         self._finish(job, state, values)
+        if job["rehearsal"]:
+            with contextlib.suppress(TacitError):
+                for number in jobs.old_rehearsals(self.store, str(job["person"])):
+                    shutil.rmtree(self.releases / number, ignore_errors=True)
+                    (self.releases / f"{number}.json").unlink(missing_ok=True)
 
     def _ended(self, job: Row, lost: threading.Event) -> tuple[str, dict[str, Any]]:
         """Run a job; how it ended."""
