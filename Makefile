@@ -26,7 +26,7 @@ help:
 	@echo "make fuzz     neighbours that must behave alike, for SECONDS, then SEQUENCES of versions (SEED, ENGINE, REPORT)"
 	@echo "make bench    side by side with peers, ratios into benchmarks/RESULTS.md"
 	@echo "make simulate coverage and width of intervals for populations, 2,000 runs a line (WORDS=weighted: some lines)"
-	@echo "make audit    our own mechanisms under the black box, with the lower bounds reached"
+	@echo "make audit    every statistic replayed on 200 pairs of neighbours, our mechanisms under the black box"
 	@echo "make forms    exported forms of the demo, read by validators of others in an environment of their own"
 	@echo "make lock     resolve both lock files anew from pyproject.toml"
 
