@@ -526,7 +526,7 @@ UNSAID: dict[str, Any] = {
 PLAIN_READING = {"decimal": ".", "dates": "year-first"}
 """The default way to read it."""
 IN_MEMORY = re.compile(r"the \w+ table")
-"""The name of a joined table that is not in a file: a file has an ending."""
+"""The name of a joined table that is not in a file. It has no ending, so it is no file name."""
 
 
 def request_digest(

@@ -80,7 +80,7 @@ def least(meets: Callable[[Fraction], bool], start: Fraction, guess: float | Non
 
 
 def _around(meets: Callable[[Fraction], bool], guess: float) -> Fraction | None:
-    """The answer, if it lies within a thousandth of the guess: in steps that grow from where it is expected."""
+    """The answer, if it lies within a thousandth of the guess: searched in growing steps around the guess."""
     step, high, low = RELATIVE / 2, None, None
     while step < 1e-3 and (high is None or low is None):
         if high is None and meets(Fraction(guess * (1 + step))):

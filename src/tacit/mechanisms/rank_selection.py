@@ -174,7 +174,7 @@ class RankSelection(Selections):
     uniform choice among the bins whose coins show heads is permute-and-flip. Shares are chosen one after the other,
     the middle one first, among the bins between those that are already chosen.
     Guarantee: Pure(epsilon), rate = epsilon / (rows * cost), cost = `row_cost` under add-or-remove; under replace-one
-    2 for each share, or twice `row_cost`, whichever is smaller, and the larger one where rows may change cells.
+    twice the number of shares, or twice `row_cost` if that is smaller; the larger of the two if rows may change cells.
     Assumptions: one histogram a cell over public bins; a unit has at most `rows` rows in all cells together.
     Theorem `rank-selections`. Source: Smith 2011; McKenna, Sheldon 2020; Kaplan, Schnapp, Stemmer 2022 (nesting).
     """

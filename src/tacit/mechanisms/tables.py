@@ -304,7 +304,7 @@ class ShapedTables(WholeTables):
 
 
 def _joined(tables: Sequence[AnyArray]) -> AnyArray:
-    """One vector: Python's integers where one of them has them or they might not fit."""
+    """One vector: Python's integers if a part has such integers, or if int64 might overflow."""
     return np.concatenate([np.asarray(t, dtype=object) for t in tables])
 
 
