@@ -15,9 +15,10 @@ import tacit
 import tacit.statistics as ask
 from support.naive import parts
 from support.neighbours import moves
-from tacit.errors import InvalidParameter, NoLaw, UnknownName, WrongType
+from tacit.errors import InvalidParameter, NoLaw, TooManyCells, UnknownName, WrongType
 from tacit.guarantees import people, rows
 from tacit.sources import Schema, category, date, flag, integer, number, open_table
+from tacit.statistics import weighted
 from tacit.statistics.population import (
     NoiseMoments,
     Variable,
@@ -318,6 +319,24 @@ def test_designs_that_are_none(design, words):
 def test_strata_that_do_not_fit_the_declared_units(strata, words):
     with pytest.raises((InvalidParameter, UnknownName), match=words):
         ask.mean("age", design={"psu": "psu", "strata": strata}).on(GAPS, rows())
+
+
+def test_a_design_of_more_units_than_can_be_listed(monkeypatch):
+    """An id with declared bounds has billions of values: refused before any list of them is made."""
+    wide = Schema({**GAPS, "code": integer(0, 10**12), "few": integer(0, 3), "town": category(["t", "u"])})
+    with pytest.raises(TooManyCells):
+        ask.mean("age", design={"psu": "code"}).on(wide, rows())
+    monkeypatch.setattr(weighted, "MOST_UNITS", 8)
+    split = {"psu": "few", "strata": "town"}
+    cells = ask.mean("age", design=split).on(wide, rows()).cells
+    assert cells is not None
+    monkeypatch.setattr(weighted, "MOST_UNITS", 4)
+    ask.mean("age", design={"psu": "few"}).on(wide, rows())
+    with pytest.raises(TooManyCells):
+        ask.mean("age", design=split).on(wide, rows())
+    monkeypatch.setattr(weighted, "MOST_UNITS", 3)
+    with pytest.raises(TooManyCells):
+        ask.mean("age", design={"psu": "few"}).on(wide, rows())
 
 
 def test_other_refusals():

@@ -12,6 +12,7 @@ public figures: what was calibrated on the rows of this table is refused.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -19,7 +20,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tacit.errors import InvalidParameter, NoLaw, UnknownName, WrongType
+from tacit.errors import InvalidParameter, NoLaw, TooManyCells, UnknownName, WrongType
 from tacit.exact.arrays import AnyArray
 from tacit.exact.checks import set_fields, text
 from tacit.exact.data_classes import dataclass
@@ -69,6 +70,8 @@ CLUSTERED = (
 )
 ADJUSTED = ("calibrated", "non-response", "post-stratified", "raked")
 """Weights that depend on other rows of the table."""
+MOST_UNITS = 1 << 20
+"""A design may have so many primary sampling units, in all strata together."""
 
 Strata = str | tuple[tuple[str, tuple[Any, ...]], ...] | None
 
@@ -396,6 +399,7 @@ class WeightedStatistic(Statistic):
                 hint="ask with where= for one stratum",
             )  # fmt: skip
         count = units.size or 0
+        _few(count)
         if self.strata is None:
             return (units,), _two_each(dict.fromkeys(range(count), 0), {0: "the whole sample"}, count)
         if isinstance(self.strata, str):
@@ -405,6 +409,7 @@ class WeightedStatistic(Statistic):
                     parameter="strata", value=self.strata, must="be a column with declared keys"
                 )
             size = axis.size or 0
+            _few(size * count)
             place = {h * count + i: h for h in range(size) for i in range(count)}
             return (axis, units), _two_each(place, dict(enumerate(map(str, axis.labels))), size * count)
         known = {str(label): i for i, label in enumerate(units.labels)}
@@ -427,10 +432,20 @@ class WeightedStatistic(Statistic):
         return (units,), _two_each(place, {h: s for h, (s, _) in enumerate(self.strata)}, count)
 
 
+def _few(count: int) -> None:
+    """Refuses a design whose list of units would fill the memory: an id with declared bounds has billions."""
+    if count > MOST_UNITS:
+        raise TooManyCells(
+            cells=count, limit=MOST_UNITS,
+            hint="the primary sampling units of a design are listed one by one: declare the codes that occur",
+        )  # fmt: skip
+
+
 def _two_each(place: Mapping[int, int], names: Mapping[int, str], count: int) -> tuple[int, ...]:
     strata = tuple(place[i] for i in range(count))
+    units = Counter(strata)
     for stratum, name in names.items():
-        if strata.count(stratum) < 2:
+        if units[stratum] < 2:
             raise InvalidParameter(
                 parameter="strata", value=name, must="have two primary sampling units at least",
                 hint="one unit shows no variance: merge the stratum with a similar one",
