@@ -75,8 +75,8 @@ def quantile(values: Any, share: float) -> float:
 class Held:
     """A histogram as an engine gives it."""
 
-    def __init__(self, counts: Any) -> None:
-        self.values = {CountRows(where=None): counts}
+    def __init__(self, counts: Any, keys: Any = None) -> None:
+        self.values, self.keys = {CountRows(where=None): counts}, None if keys is None else (keys,)
 
 
 def ours(

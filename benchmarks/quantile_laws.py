@@ -1,7 +1,7 @@
 """Medians by the curator's default, OpenDP and diffprivlib: median absolute errors by the exact laws of their draws.
 
-No run is drawn, so that ratios have no sampling error. tacit: permute-and-flip over the ranges that it chooses, at nine
-tenths of epsilon (the rest buys the interval), each range named by its roundest number. OpenDP 0.16: noisy max with
+tacit: 500 draws of its choice for the public number of rows, at nine tenths of epsilon or more (the rest buys the
+interval), each range named by its roundest number. The peers' laws are exact: OpenDP 0.16: noisy max with
 exponential noise, which is permute-and-flip, over as many even candidates, all of epsilon. diffprivlib 0.6.6: the
 exponential mechanism over the intervals between the rows with a sensitivity of 1, uniform inside. Tables are those of
 defaults.py; groups count alike.
@@ -11,6 +11,7 @@ usage: quantile_laws.py; prints a table.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -20,11 +21,13 @@ import tacit
 from tacit.curator.planning import choose
 from tacit.curator.prices import price
 from tacit.curator.quantile_choice import roundest
-from tacit.statistics.quantiles import joined, range_steps
+from tacit.noise import SeededSource
+from tacit.statistics.quantiles import fine_column, step_at
 
 BY_HAND = True
 """It prints a table of its own; `run.py` leaves it out."""
 CANDIDATES = (1 << 16) + 1
+RUNS = 500
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(400)
 # Heads are many or one: nodes crowd where the product of (1 - p + p u) is not yet 0, near u = 1.
 U = 1 - (1 - (NODES + 1) / 2) ** 6
@@ -52,30 +55,28 @@ def middle(errors: Any, chances: Any) -> float:
 
 
 def ours(groups: list[Any], low: float, high: float, epsilon: float) -> float:
+    """By RUNS draws of what `SparseRankSelection.release` draws for one share, its runs of ranges computed once."""
     schema = tacit.Schema(
         {"x": tacit.number(low, high), "g": tacit.category([str(i) for i in range(len(groups))])}
     )
     question = tacit.median("x", "g" if len(groups) > 1 else None).on(schema, tacit.rows())
-    how: Any = choose(question, price(epsilon=epsilon))
-    selection, column = how.selection, schema.measured("x")
-    fine, firsts = question.details["bins"], range_steps(question, selection.bins).tolist()
-    steps = range_steps(question, fine)
-    errors, chances = [], []
+    rows = sum(len(g) for g in groups)
+    how: Any = choose(question, price(epsilon=epsilon), rows=rows)
+    selection, source, errors = how.selection, SeededSource(seed=1), []
+    column = fine_column(schema.measured("x"), selection.bins)
     for values in groups:
-        put = np.clip(np.rint(values / float(column.spacing)), column.lowest, column.highest)
-        counts = np.bincount(np.searchsorted(steps, put, side="right") - 1, minlength=fine)
-        below = np.concatenate([[0], np.cumsum(joined(counts, selection.bins))]).astype(float)
-        left, right = below[:-1].copy(), below[1:].copy()
-        left[0], right[-1] = -np.inf, np.inf
-        target = below[-1] / 2
-        law = permute_and_flip(
-            np.maximum(np.maximum(left - target, target - right), 0), float(selection.rate)
-        )
-        for k in np.flatnonzero(law > 1e-9):
-            value = roundest(firsts[k] * column.spacing, (firsts[k + 1] - 1) * column.spacing)
-            errors.append(abs(float(value) - quantile(values, 0.5)))
-            chances.append(law[k])
-    return middle(np.array(errors), np.array(chances))
+        put = np.clip(np.rint(values / float(column.spacing)), column.lowest, column.highest).astype(np.int64)
+        key = (put - column.lowest) * selection.bins // (column.width + 1)
+        at, counts = np.unique(key, return_counts=True)
+        ranks = np.concatenate([[0], np.cumsum(counts)])
+        runs = selection._runs(at, ranks, 0, selection.bins - 1)
+        truth = quantile(values, 0.5)
+        for _ in range(RUNS):
+            k = selection._choose(runs, Fraction(len(values), 2), len(values), source)
+            first, behind = (int(v) for v in step_at(question, selection.bins, np.array([k, k + 1])))
+            value = roundest(first * column.spacing, (behind - 1) * column.spacing)
+            errors.append(abs(float(value) - truth))
+    return float(np.median(errors))
 
 
 def opendp(groups: list[Any], low: float, high: float, epsilon: float) -> float:
