@@ -5,8 +5,8 @@ unit) and epsilon. diffprivlib needs no candidates. The error is the median over
 quantile|; peers spend all of epsilon on the value and give no interval.
 
 usage: defaults.py [RUNS] [python of OpenDP] [python of diffprivlib]; prints a table. With TACIT_PEERS=FILE the peers'
-errors are kept in that file, and taken from it the next time. With TACIT_RESOLUTION=0 tacit has the resolution that
-it chooses by itself, which is finer.
+errors are kept in that file, and taken from it the next time. With TACIT_RESOLUTION=0 tacit has 65,536
+ranges; what it chooses by itself is in quantile_laws.py.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def ours(
     names = [str(i) for i in range(len(groups))]
     by = {"by": "g"} if len(groups) > 1 else {}
     schema = tacit.Schema({"x": tacit.number(low, high), "g": tacit.category(names)})
-    fine = {"resolution": RESOLUTION} if RESOLUTION else {}
+    fine = {"resolution": RESOLUTION or 1 << 16}
     question = tacit.quantiles("x", at=shares, **by, **fine).on(schema, tacit.rows())
     column, bins = schema.measured("x"), question.details["bins"]
     how, source = choose(question, price(epsilon=epsilon)), SeededSource(seed=seed)

@@ -66,7 +66,7 @@ def main(runs: int) -> None:
     print("| rows | epsilon | share | error | around | shifted | cumulative |")
     print("|---|---|---|---|---|---|---|")
     schema = tacit.Schema({"x": tacit.number(LOW, HIGH)})
-    question = tacit.median("x").on(schema, tacit.rows())
+    question = tacit.median("x", resolution=1 << 16).on(schema, tacit.rows())
     for rows, epsilon in SIZES:
         rng = np.random.default_rng(rows)
         values = rng.lognormal(10, 0.8, rows)
