@@ -227,6 +227,7 @@ ASKS = re.compile(r"\.(stat|lstat|exists|is_file|iterdir|glob|rglob|samefile|lex
 MAY_ASK = {
     "curator/ledgers.py": "where ledgers lie",
     "curator/certificate.py": "keys of who signs",
+    "curator/key_files.py": "public lists beside a plan, and whether one is the table itself",
     "curator/plan_files.py": "names of plans beside one that is missing",
     "curator/verifying.py": "what was published",
 }
@@ -248,6 +249,7 @@ def test_nothing_downstream_asks_the_file_system_about_the_data() -> None:
 CAP = re.compile(r"\[ *: *[A-Z][A-Z_]{2,} *\]")
 CAPS = {
     "curator/custodian.py": "what the custodian may look at; names of releases, numbered where two are alike",
+    "curator/rehearsing.py": "values that an audit of a plan compares; no release is made from them",
     "curator/sentences.py": "names in a hint, with how many more there are",
     "curator/text.py": "a key on a terminal, with dots behind it; the files have it whole",
     "ledger/encrypted_store.py": "bytes of a nonce",

@@ -45,7 +45,7 @@ MADE_BY_TACIT: dict[str, str] = {
         ReleasedHistogram ReleasedStatistic Worst conformal_cells conformal_gamma conformal_interval counts_differ
         observed_range_delta ordered_failure pair_changes pair_differs sample_sensitivities sampled_failure
         worst_share""",
-    "tacit.statistics": """CountTable GlobalSensitivity NoisyTable Part PublicTotals Question RegressionMoments
+    "tacit.statistics": """Areas CountTable GlobalSensitivity NoisyTable Part PublicTotals Question RegressionMoments
         SparseQuestion Tree
         consistent_margins consistent_tree fit_table regression_moments integer_margins is_valid_histogram
         nearest_histogram read

@@ -191,9 +191,11 @@ def said() -> dict[str, str]:
 def names_below(kind: type) -> set[str]:
     """A class and all that inherit from it, by name: a class with slots is listed twice.
 
-    Assignments of several holders are not of this walk: tests/parties asks for each of them.
+    Assignments of several holders are not of this walk: tests/parties asks for each of them. Nor are those that tests
+    define for themselves.
     """
-    below = [one for one in kind.__subclasses__() if not one.__module__.startswith("tacit.parties")]
+    ours = [one for one in kind.__subclasses__() if one.__module__.startswith("tacit.")]
+    below = [one for one in ours if not one.__module__.startswith("tacit.parties")]
     return {kind.__name__}.union(*map(names_below, below))
 
 

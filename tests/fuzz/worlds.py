@@ -273,7 +273,7 @@ def draw_statistic(rng: random.Random, schema: Schema, unit: Unit) -> Any:
             held: Any = getattr(schema[one], "values", None)
             keys = list(held or ["a"])
             lines = {"half": [f"h{i % 2}" for i in range(len(keys))], one: keys}
-            return st.geography(["half", one], lines, by=[b for b in by if b != one], where=where)
+            return st.geography(["half", one], lines, by=[b for b in by or () if b != one], where=where)
         case "table":
             columns = some(1, 3)
             weights = rng.choice([None, {"cells": 2, "total": 1}])

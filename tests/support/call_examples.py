@@ -268,10 +268,12 @@ NAMED: dict[str, dict[str, Any]] = {
         f"{name}.for_target": MECHANISMS[name]
         for name in (
             "CumulativeTree", "Exponential", "Geometric", "HadamardResponse", "OptimalSelection", "PermuteAndFlip",
-            "QuantileSelection", "RandomizedResponse", "RankSelection", "Selection", "SparseRankSelection",
-            "Staircase", "SubsetSelection",
+            "QuantileSelection", "RandomizedResponse", "RankSelection", "Selection", "Staircase", "SubsetSelection",
             "TruncatedGeometric",
         )
+    },
+    "SparseRankSelection.for_target": {
+        name: value for name, value in MECHANISMS["SparseRankSelection"].items() if name not in ("origin", "unit")
     },
     **{f"{name}.for_target": given for name, given in declared(tacit.mechanisms, "target_example").items()},
 }  # fmt: skip

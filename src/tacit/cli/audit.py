@@ -61,7 +61,7 @@ def audit(
     out: Path | None = typer.Option(None, "--out", help="Write a page (HTML)."),
     json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:
-    """Try to break a privacy claim of a function, of a plan, or of a system.
+    """Try to break what a function, a plan or a system claims.
 
     States a lower bound on its epsilon that is valid at any time.
 

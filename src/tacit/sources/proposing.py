@@ -216,7 +216,7 @@ def cells_seen(
     axes = request.axes
     if shown is not None and tuple(shown) == axes[: len(shown)]:
         axes = tuple(shown)
-    if not axes or request.sparse:
+    if not axes or (request.sparse and axes == request.axes):
         return None
     relation, reader = _read(table)
     masks = [reader.mask(one) for one in request.aggregates]

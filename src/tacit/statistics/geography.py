@@ -208,6 +208,11 @@ class Geography(Statistic):
             raise InvalidParameter(
                 parameter="areas", value=len(self.areas.rows[0]), must=f"have a code for each of {len(names)} levels"
             )  # fmt: skip
+        if not all(isinstance(pair, tuple) and len(pair) == 2 for pair in self.importance):
+            raise InvalidParameter(
+                parameter="importance", value="a weight", must="be positive numbers by level",
+                hint='importance={"total": 1, "state": 1, "block": 4}',
+            )  # fmt: skip
         for name, weight in self.importance:
             if name not in (TOTAL, *names):
                 raise UnknownName(what="level of importance", name=name, known=(TOTAL, *names))
@@ -595,16 +600,18 @@ def _lines(names: tuple[Any, ...], areas: Any) -> tuple[tuple[Code, ...], ...]:
     if isinstance(areas, Mapping) or hasattr(areas, "columns"):
         held = []
         for name in names:
-            if name not in areas:
+            if not isinstance(name, str) or name not in areas:
                 raise UnknownName(what="column of the areas", name=str(name), known=map(str, areas))
             values = areas[name]
+            if isinstance(values, str | bytes) or not hasattr(values, "__len__") or not np.ndim(values):
+                raise InvalidParameter(parameter="areas", value=name, must="be lists of codes by name")
             held.append(values.tolist() if hasattr(values, "tolist") else list(values))
         if len({len(c) for c in held}) > 1:
             raise InvalidParameter(
                 parameter="areas", value=[len(c) for c in held], must="have columns of one length"
             )
         return tuple(zip(*held, strict=True))
-    if isinstance(areas, str | bytes) or not hasattr(areas, "__iter__"):
+    if isinstance(areas, str | bytes) or not hasattr(areas, "__len__") or not np.ndim(areas):
         raise InvalidParameter(
             parameter="areas", value=type(areas).__name__, must="be columns by name, or lines of codes"
         )
