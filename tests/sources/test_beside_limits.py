@@ -292,7 +292,10 @@ def test_people_and_unknown_keys_are_limited_over_all_axes() -> None:
     some = {"axes": (a, b), "groups": (a,)}
     assert Aggregation(aggregates=(CountRows(),), **some).limited == (a,)
     assert Aggregation(aggregates=(CountPeople(),), **some).limited == (a, b)
-    assert Aggregation(aggregates=(CountRows(),), sparse=True, **some).limited == (a, b)
+    assert Aggregation(axes=(a, b), aggregates=(CountRows(),), sparse=True).limited == (a, b)
+    assert Aggregation(aggregates=(CountPeople(),), sparse=True, **some).limited == (a, b)
+    # Ranges of quantiles: their sensitivity is that of all rows of a person, and no occupied cell is published.
+    assert Aggregation(aggregates=(CountRows(),), sparse=True, **some).limited == (a,)
     assert Aggregation(axes=(a, open_), aggregates=(CountRows(),), groups=(a,)).limited == (a, open_)
     assert Aggregation(axes=(a, b), aggregates=(CountRows(),)).limited == (a, b)
 

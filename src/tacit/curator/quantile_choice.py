@@ -329,6 +329,8 @@ def _sparse_selections(
     rate = SparseRankSelection(bins=2, epsilon=spent, **about).rate
     wanted = 0.0 if rows is None else FINER * rows * float(rate)
     bins = USUAL_RANGES
+    while bins > fine_column(column, bins).width + 1:  # a grid that was declared coarser
+        bins //= 2
     while bins < min(wanted, MOST_RANGES) and fine_column(column, 2 * bins).width >= 2 * bins:
         bins *= 2
     fine = fine_column(column, bins)
