@@ -33,7 +33,7 @@ kind = "count"
 by = "region"
 epsilon = 0.01
 """
-TACIT = "import sys; from tacit.cli import main; sys.exit(main(sys.argv[1:]))"
+TACIT = "from tacit.cli import main; main()"
 COMMANDS: dict[str, tuple[str, ...]] = {
     "import numpy": ("import numpy",),
     "import tacit; tacit.Curator": ("import tacit; tacit.Curator",),

@@ -125,9 +125,12 @@ def test_a_class_name_has_one_meaning() -> None:
 # What a command loads before it does anything. Loading takes longer than most commands run.
 HEAVY = (
     "duckdb",
+    "email",
     "ibis",
+    "importlib.metadata",
     "matplotlib",
     "pandas",
+    "pydantic",
     "pyspark",
     "scipy.stats",
     "sklearn",

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +43,7 @@ from tacit.curator.rehearsing import (
 from tacit.errors import InvalidParameter, UnknownName
 from tacit.exact.arrays import Integers
 from tacit.exact.checks import positive, whole
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Always
 from tacit.sources.synthetic.neighbours import neighbouring_tables
 

@@ -8,6 +8,7 @@ traceback.
 from __future__ import annotations
 
 import functools
+import gc
 import io
 import os
 import sys
@@ -22,9 +23,14 @@ __all__ = ["main"]
 COMPLETING = "_TACIT_COMPLETE"
 """The variable by which a shell asks for the words that may follow (`tacit --install-completion`)."""
 
+_ALLOCATIONS = 20_000
+"""New objects between two searches for unreachable cycles: loading modules makes many objects and no garbage."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; `tacit` on the shell."""
+    if arguments is None:
+        gc.set_threshold(_ALLOCATIONS, 10, 10)
     try:
         if arguments is None:
             _told_to_end()
@@ -41,6 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _say(f"the system refused: {(problem.strerror or type(problem).__name__).lower()}")
         code = _silent(1)
     if arguments is None:
+        gc.freeze()  # the system takes the memory back: looking for cycles at the end took a fifth of a small command
         sys.exit(code)
     return code
 
@@ -103,9 +110,13 @@ def _commands() -> Any:
     import typer.main
 
     from tacit.cli.app import app
-    from tacit.cli.examples import with_examples
+    from tacit.cli.examples import commands, with_examples
+    from tacit.cli.output import lightened
 
-    return with_examples(typer.main.get_command(app))
+    root = with_examples(typer.main.get_command(app))
+    for _, command in commands(root):
+        command.get_params = lightened(command.get_params)
+    return root
 
 
 def _waiting() -> AbstractContextManager[None]:

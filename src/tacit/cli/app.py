@@ -18,7 +18,6 @@ from tacit.cli.joint import joint
 from tacit.cli.ledger import ledger
 from tacit.cli.noiseless import coupled, noiseless
 from tacit.cli.optimal import optimal
-from tacit.cli.output import PlainGroup
 from tacit.cli.plans import key, plan, release, verify
 from tacit.cli.query import query
 from tacit.cli.random import random
@@ -28,7 +27,6 @@ from tacit.cli.synthesise import synthesise
 
 app = typer.Typer(
     name="tacit",
-    cls=PlainGroup,
     help="Publish statistics about people under differential privacy (DP), with a certificate for each.",
     pretty_exceptions_enable=False,
     rich_markup_mode=None,

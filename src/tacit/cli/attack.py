@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tacit.cli.output import PlainCommand, PlainGroup, print_json
+from tacit.cli.output import print_json
 from tacit.errors import BadData, InvalidParameter, UnknownColumn, visible
 
 if TYPE_CHECKING:
@@ -537,7 +537,6 @@ def system(
 
 attack = typer.Typer(
     name="attack",
-    cls=PlainGroup,
     no_args_is_help=True,
 )
 
@@ -551,17 +550,17 @@ def _root() -> None:
     """
 
 
-attack.command(name="averaging", cls=PlainCommand)(averaging)
-attack.command(name="background", cls=PlainCommand)(background)
-attack.command(name="counts", cls=PlainCommand)(counts)
-attack.command(name="differencing", cls=PlainCommand)(differencing)
-attack.command(name="floating-point", cls=PlainCommand)(floating_point)
-attack.command(name="histories", cls=PlainCommand)(histories)
-attack.command(name="homogeneity", cls=PlainCommand)(homogeneity)
-attack.command(name="intersection", cls=PlainCommand)(intersection)
-attack.command(name="linkage", cls=PlainCommand)(linkage)
-attack.command(name="membership", cls=PlainCommand)(membership)
-attack.command(name="replay", cls=PlainCommand)(replay)
-attack.command(name="skewness", cls=PlainCommand)(skewness)
-attack.command(name="system", cls=PlainCommand)(system)
-attack.command(name="tables", cls=PlainCommand)(tables)
+attack.command(name="averaging")(averaging)
+attack.command(name="background")(background)
+attack.command(name="counts")(counts)
+attack.command(name="differencing")(differencing)
+attack.command(name="floating-point")(floating_point)
+attack.command(name="histories")(histories)
+attack.command(name="homogeneity")(homogeneity)
+attack.command(name="intersection")(intersection)
+attack.command(name="linkage")(linkage)
+attack.command(name="membership")(membership)
+attack.command(name="replay")(replay)
+attack.command(name="skewness")(skewness)
+attack.command(name="system")(system)
+attack.command(name="tables")(tables)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from tacit.cli.output import PlainGroup, print_json, write_whole
+from tacit.cli.output import print_json, write_whole
 from tacit.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tacit.report.exports.published import PublishedFolder
 
 export = typer.Typer(
-    cls=PlainGroup, rich_markup_mode=None, add_completion=False, no_args_is_help=True,
+    rich_markup_mode=None, add_completion=False, no_args_is_help=True,
     help="Fill the forms of others from a release.",
 )  # fmt: skip
 DIR = typer.Argument(..., metavar="DIR", help="A folder that tacit release wrote.")

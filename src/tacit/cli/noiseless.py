@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tacit.cli.output import PlainCommand, PlainGroup, print_json, write_picture
+from tacit.cli.output import print_json, write_picture
 from tacit.errors import InvalidParameter, visible
 from tacit.exact.rounding import digits_down, digits_up
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 noiseless = typer.Typer(
     name="noiseless",
-    cls=PlainGroup,
     help="Exact answers: their privacy under assumptions on the rows.",
     no_args_is_help=True,
 )
@@ -57,7 +56,7 @@ def _root() -> None:
     """Exact answers: their privacy under assumptions on the rows."""
 
 
-@noiseless.command(name="sum", cls=PlainCommand)
+@noiseless.command(name="sum")
 def sum_(
     n: int = SIZE,
     rows: list[str] = _ROWS,
@@ -80,7 +79,7 @@ def sum_(
     _ask(exact_sum, n, rows, delta, unknown_rows, assume, rectangle, grid, group, plot, json)
 
 
-@noiseless.command(name="mean", cls=PlainCommand)
+@noiseless.command(name="mean")
 def mean(
     n: int = SIZE,
     rows: list[str] = _ROWS,
@@ -102,7 +101,7 @@ def mean(
     _ask(exact_mean, n, rows, delta, unknown_rows, assume, rectangle, grid, group, plot, json)
 
 
-@noiseless.command(name="count", cls=PlainCommand)
+@noiseless.command(name="count")
 def count(
     n: int = SIZE,
     probability: str = typer.Option(
@@ -217,7 +216,7 @@ def say(
 # `tacit noiseless map` and `tacit noiseless test`: which law, or which decision, may be told exactly?
 
 
-@noiseless.command(name="map", cls=PlainCommand)
+@noiseless.command(name="map")
 def map_(
     hypothesis: list[str] = typer.Option(
         ...,
@@ -258,7 +257,7 @@ def map_(
     say(again(delta, unknown_rows, draws), again, plot, json)
 
 
-@noiseless.command(name="test", cls=PlainCommand)
+@noiseless.command(name="test")
 def decision(
     null: str = typer.Option(..., "--null", help="The distribution of a row under the null."),
     alternative: str = typer.Option(
@@ -284,7 +283,7 @@ def decision(
 # `tacit noiseless histogram`: from which count on may the cells of a random sample be published exactly?
 
 
-@noiseless.command(name="histogram", cls=PlainCommand)
+@noiseless.command(name="histogram")
 def histogram(
     sampling: str = typer.Option(
         ...,
@@ -360,7 +359,7 @@ def histogram(
         print(f"Drawn in {plot}")
 
 
-@noiseless.command(name="crowd", cls=PlainCommand)
+@noiseless.command(name="crowd")
 def crowd(
     size: int = typer.Option(
         ..., "--crowd", help="The size k of the crowd that every visible row blends in."
@@ -396,7 +395,7 @@ def crowd(
 # `tacit noiseless argmax`, `mode` and `rounded`: which column or category is largest, or about how large a sum is.
 
 
-@noiseless.command(name="argmax", cls=PlainCommand)
+@noiseless.command(name="argmax")
 def argmax(
     column: list[str] = typer.Option(
         ..., "--column", help='The distribution of a column, as "uniform(0, 1)" (at least two).'
@@ -420,7 +419,7 @@ def argmax(
     say(again(delta, unknown_rows), again, plot, json)
 
 
-@noiseless.command(name="mode", cls=PlainCommand)
+@noiseless.command(name="mode")
 def mode(
     category: list[str] = typer.Option(
         ..., "--category", help='A category with its probability, as "bus: 1/2" (at least two).'
@@ -455,7 +454,7 @@ def mode(
     say(again(delta, unknown_rows), again, plot, json)
 
 
-@noiseless.command(name="rounded", cls=PlainCommand)
+@noiseless.command(name="rounded")
 def rounded(
     n: int = SIZE,
     rows: str = typer.Option(..., "--rows", help='The distribution of a row, as "uniform(0, 1)".'),
@@ -480,7 +479,7 @@ def rounded(
 # `tacit noiseless regression`: may the exact least-squares line be published, from which rows?
 
 
-@noiseless.command(name="regression", cls=PlainCommand)
+@noiseless.command(name="regression")
 def regression(
     regressor: list[str] = typer.Option(
         ..., "--regressor", help='The distribution of a regressor, as "uniform(-1, 1)" (repeatable).'
@@ -549,7 +548,6 @@ def _numbers(name: str, text: str) -> list[float]:
 
 coupled = typer.Typer(
     name="coupled",
-    cls=PlainGroup,
     help="Coupled worlds: privacy under priors, checked exactly.",
     no_args_is_help=True,
 )
@@ -560,7 +558,7 @@ def _root_coupled() -> None:
     """Coupled worlds: privacy under priors, checked exactly."""
 
 
-@coupled.command(name="check", cls=PlainCommand)
+@coupled.command(name="check")
 def check(
     file: Path = typer.Argument(..., help="The priors, the mechanism and the claim: TOML or JSON."),
     json: bool = typer.Option(False, "--json", help="Print one JSON object."),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tacit.cli.output import PlainCommand, PlainGroup, print_json, write_picture, write_whole
+from tacit.cli.output import print_json, write_picture, write_whole
 from tacit.errors import InvalidParameter
 from tacit.exact.rounding import digits_down
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 optimal = typer.Typer(
     name="optimal",
-    cls=PlainGroup,
     help="Optimal mechanisms, with a proof of optimality.",
     no_args_is_help=True,
 )
@@ -32,7 +31,7 @@ def _root() -> None:
     """Optimal mechanisms (least risk), with a certificate."""
 
 
-@optimal.command(name="count", cls=PlainCommand)
+@optimal.command(name="count")
 def count(
     n: int = typer.Option(..., "--n", help="The largest possible count; public."),
     epsilon: float = typer.Option(..., "--epsilon", help="The epsilon of epsilon-DP."),
@@ -104,7 +103,7 @@ def count(
     _say(told)
 
 
-@optimal.command(name="body", cls=PlainCommand)
+@optimal.command(name="body")
 def body(
     n: int = typer.Option(..., "--n", help="The largest possible count, up to 40; public."),
     epsilon: float = typer.Option(..., "--epsilon", help="The epsilon of (epsilon, delta)-DP."),
@@ -156,7 +155,7 @@ def body(
         print(f"Drawn in {plot}")
 
 
-@optimal.command(name="histogram", cls=PlainCommand)
+@optimal.command(name="histogram")
 def histogram(
     n: int = typer.Option(..., "--n", help="The number of rows; public."),
     epsilon: float = typer.Option(..., "--epsilon", help="The epsilon of epsilon-DP, rows replaced."),

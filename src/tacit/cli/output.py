@@ -8,10 +8,9 @@ import os
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin
 
 import typer
-from typer.core import TyperCommand, TyperGroup
 
 from tacit.errors import InvalidParameter, UnknownName
 from tacit.exact.data_classes import dataclass
@@ -80,8 +79,8 @@ def _umask() -> int:
 
 # Options of plain types, read without the parser's validator.
 #
-# To turn "70" into 70 typer loads pydantic, which takes longer than solving n = 70 does. Commands that answer at
-# once read str, int, float and Path themselves; any other type, and any other version of the parser, is left alone.
+# To turn "70" into 70 typer loads pydantic, which takes longer than most commands. Options of plain types, and lists of
+# them, are read here; any other type, and any other version of the parser, is left alone.
 
 
 def _flag(value: Any) -> bool:
@@ -96,7 +95,6 @@ READERS: dict[Any, tuple[Any, str]] = {
     int: (int, "an integer"),
     float: (float, "a number"),
     Path: (Path, "a path"),
-    Path | None: (Path, "a path"),
 }
 
 
@@ -106,10 +104,16 @@ class _PlainText:
 
     read: Any
     must: str
+    several: bool
 
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
         if value is None:
-            return None
+            return () if self.several else None
+        if self.several:
+            return [self._one(each, param, ctx) for each in value]
+        return self._one(value, param, ctx)
+
+    def _one(self, value: Any, param: Any, ctx: Any) -> Any:
         try:
             return self.read(value)
         except ValueError:
@@ -120,31 +124,24 @@ def lighten(param: Any) -> None:
     """Give an option of a plain type a reader of ours, unless it has a list of values, limits, or a reader."""
     about = getattr(param, "type_descriptor", None)
     limits = getattr(about, "parameter_info", None)
-    reader = READERS.get(getattr(about, "annotation", None))
-    single = not getattr(param, "multiple", False) and getattr(param, "nargs", 0) == 1
+    kind = getattr(about, "annotation", None)
+    several = getattr(param, "multiple", False) or getattr(param, "nargs", 0) == -1
+    if several:
+        kind = get_args(kind)[0] if get_origin(kind) is list else None
     names = ("min", "max", "exists", "resolve_path", "parser")
     limited = limits is None or any(getattr(limits, name, None) not in (None, False) for name in names)
-    if reader and single and not limited and getattr(param, "_runtime_param", 0) is None:
-        param._runtime_param = _PlainText(*reader)
+    single = several or getattr(param, "nargs", 0) == 1
+    if kind in READERS and single and not limited and getattr(param, "_runtime_param", 0) is None:
+        param._runtime_param = _PlainText(*READERS[kind], several)
 
 
-class PlainCommand(TyperCommand):
-    """A command whose options of plain types need no pydantic."""
+def lightened(get_params: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The options of a command, --help among them, with readers of ours where they are plain."""
 
-    def get_params(self, ctx: Any) -> Any:
-        """The options, with readers of ours where they are plain."""
-        params = super().get_params(ctx)
-        for param in params:
+    def params(ctx: Any) -> Any:
+        found = get_params(ctx)
+        for param in found:
             lighten(param)
-        return params
+        return found
 
-
-class PlainGroup(TyperGroup):
-    """The same for a group of commands, whose --help is such an option."""
-
-    def get_params(self, ctx: Any) -> Any:
-        """The options, with readers of ours where they are plain."""
-        params = super().get_params(ctx)
-        for param in params:
-            lighten(param)
-        return params
+    return params

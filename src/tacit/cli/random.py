@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tacit.cli.output import PlainCommand, PlainGroup, print_json
+from tacit.cli.output import print_json
 from tacit.errors import InvalidParameter
 from tacit.exact.checks import whole
 from tacit.exact.rounding import digits_up
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 random = typer.Typer(
     name="random",
-    cls=PlainGroup,
     help="Random differential privacy: weaker than DP.",
     no_args_is_help=True,
 )
@@ -38,7 +37,7 @@ def _root() -> None:
     """Random differential privacy: weaker than DP."""
 
 
-@random.command(name="proportion", cls=PlainCommand)
+@random.command(name="proportion")
 def proportion(
     n: int = _N,
     count: int = typer.Option(..., "--count", help="A made-up count; never the real one."),
@@ -83,7 +82,7 @@ def proportion(
     _warn(made.guarantee)
 
 
-@random.command(name="histogram", cls=PlainCommand)
+@random.command(name="histogram")
 def histogram(
     n: int = _N,
     cells: int = typer.Option(..., "--cells", help="The number of cells, fixed in advance."),
@@ -151,7 +150,7 @@ def histogram(
     _warn(made.guarantee)
 
 
-@random.command(name="density", cls=PlainCommand)
+@random.command(name="density")
 def density(
     n: int = _N,
     low: float = typer.Option(..., "--low", help="The lower end of the declared range."),
@@ -203,7 +202,7 @@ def density(
     _warn(made.guarantee)
 
 
-@random.command(name="sensitivity", cls=PlainCommand)
+@random.command(name="sensitivity")
 def sensitivity(
     n: int = _N,
     epsilon: float = _EPSILON,

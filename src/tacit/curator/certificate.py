@@ -8,7 +8,6 @@ import platform
 from collections.abc import Callable
 from dataclasses import field, replace
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, cast
 
@@ -469,6 +468,8 @@ def versions() -> dict[str, str]:
 @cache
 def _version_items() -> tuple[tuple[str, str], ...]:
     """Read once: the metadata of a package are a file to be parsed."""
+    from importlib.metadata import PackageNotFoundError, version
+
     import tacit
 
     found = {"tacit": tacit.__version__, "python": platform.python_version()}

@@ -11,7 +11,7 @@ import copy
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -22,6 +22,7 @@ from tacit.curator.assignments import NoisyParts
 from tacit.curator.planning import Plan, Planned
 from tacit.errors import TacitError
 from tacit.exact.arrays import Words
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import GroupOf, Neighbours, People
 from tacit.noise import lazy_inversion
 from tacit.noise.source import SeededSource, Source

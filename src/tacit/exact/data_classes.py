@@ -4,14 +4,17 @@
 uses a few dozen of them: compiling took half of the time before any command did anything. This decorator takes the
 same options and gives a class that behaves alike: the fields are found by the standard library itself, so
 `dataclasses.fields`, `replace`, `asdict` and `is_dataclass` know the class, and standard data classes can inherit
-from it. Only `__init__` has text of its own, compiled at the first instance; the other methods are closures.
+from it. Only `__init__` has text of its own, compiled at the first instance; the other methods are closures. The
+fields of an ordinary class are found when somebody asks for them, since its slots need the names alone.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 import sys
+import types
 from collections.abc import Callable, Iterable
 from operator import attrgetter
 from reprlib import recursive_repr
@@ -43,6 +46,24 @@ class _Kinds:
 
 _READ: Any = _Kinds.__dict__["__dataclass_fields__"]
 _CLASS_VARIABLE, _PASSED_ON = _READ["shared"]._field_type, _READ["passed_on"]._field_type
+
+
+class _LazyFields:
+    """Takes the place of `__dataclass_fields__` in its class until somebody asks for it."""
+
+    __slots__ = ("_bare", "_home", "_kw_only")
+
+    def __init__(self, bare: dict[str, Any], kw_only: bool) -> None:
+        self._bare, self._kw_only = bare, kw_only
+        self._home: Any = None
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        home = self._home
+        fields = _inherited(home)
+        fields.update(_read(home.__name__, self._bare, self._kw_only).__dataclass_fields__)
+        if isinstance(home.__dict__.get("__dataclass_fields__"), _LazyFields):
+            type.__setattr__(home, "__dataclass_fields__", fields)
+        return fields
 
 
 class _LazyInit:
@@ -77,45 +98,50 @@ def _data_class(
 
 
 def _processed(cls: type, *, init: bool, eq: bool, frozen: bool, kw_only: bool, slots: bool) -> type:
-    own, params = _own_fields(cls, kw_only)
-    bases = [base for base in cls.__mro__[:0:-1] if hasattr(base, "__dataclass_fields__")]
-    _check_bases(bases, frozen)
-    fields: dict[str, Any] = {}
-    for base in bases:
-        fields.update(base.__dict__.get("__dataclass_fields__", {}))
-    fields.update(own)
-    params.init, params.repr, params.eq, params.frozen = init, True, eq, frozen
-    if hasattr(params, "slots"):  # from Python 3.12 on
-        params.slots = slots
-    added: dict[str, Any] = {"__dataclass_fields__": fields, "__dataclass_params__": params}
-    _check_order(fields, init)
     found = cls.__dict__
-    for name, one in own.items():
-        if isinstance(found.get(name), dataclasses.Field):
-            if one.default is _MISSING:
-                type.__delattr__(cls, name)
-            else:
-                type.__setattr__(cls, name, one.default)
-    if "__match_args__" not in found:
-        added["__match_args__"] = tuple(
+    bases = [base for base in cls.__mro__[:0:-1] if "__dataclass_fields__" in base.__dict__]
+    _check_bases(bases, frozen)
+    bare = _bare(cls)
+    names = _ordinary(cls, bare, bases, kw_only)
+    lazy = _LazyFields(bare, kw_only) if names is not None else None
+    added: dict[str, Any] = {"__dataclass_params__": _params(init, eq, frozen, kw_only, slots)}
+    if lazy is not None and names is not None:
+        added["__dataclass_fields__"] = lazy
+        places = () if kw_only else names
+    else:
+        own = _read(cls.__name__, bare, kw_only).__dataclass_fields__
+        fields = added["__dataclass_fields__"] = _inherited(cls) | own
+        _check_order(fields, init)
+        for name, one in own.items():
+            if isinstance(found.get(name), dataclasses.Field):
+                if one.default is _MISSING:
+                    type.__delattr__(cls, name)
+                else:
+                    type.__setattr__(cls, name, one.default)
+        names = tuple(name for name, one in fields.items() if _is_stored(one))
+        places = tuple(
             name for name, one in fields.items() if _is_argument(one) and one.init and not one.kw_only
         )
-    if not found.get("__doc__"):
-        added["__doc__"] = f"{cls.__name__}({', '.join(name for name, one in fields.items() if one.init)})"
-    home = _with_slots(cls, added, frozen) if slots else _with(cls, added)
-    stored = dataclasses.fields(home)
-    methods: dict[str, Any] = {"__repr__": _representation([one.name for one in stored if one.repr])}
+        if not found.get("__doc__"):
+            added["__doc__"] = (
+                f"{cls.__name__}({', '.join(name for name, one in fields.items() if one.init)})"
+            )
+    if "__match_args__" not in found:
+        added["__match_args__"] = places
+    home = _with_slots(cls, added, names, frozen) if slots else _with(cls, added)
+    if lazy is not None:
+        lazy._home = home
+    methods: dict[str, Any] = {"__repr__": _representation(home)}
     if init:
         methods["__init__"] = _LazyInit(home)
     if eq:
-        methods["__eq__"] = _equality([one.name for one in stored if one.compare])
+        methods["__eq__"] = _equality(home)
         if not _hash_is_given(found):
-            hashed = [one.name for one in stored if (one.compare if one.hash is None else one.hash)]
-            type.__setattr__(home, "__hash__", _hashing(hashed) if frozen else None)
+            type.__setattr__(home, "__hash__", _hashing(home) if frozen else None)
     if frozen:
         if "__setattr__" in found or "__delattr__" in found:
             raise TypeError(f"cannot overwrite attribute __setattr__ in class {cls.__name__}")
-        methods |= _freezing(home, frozenset(one.name for one in stored))
+        methods |= _freezing(home)
     for name, method in methods.items():
         if name not in found:
             if not isinstance(method, _LazyInit):
@@ -125,11 +151,10 @@ def _processed(cls: type, *, init: bool, eq: bool, frozen: bool, kw_only: bool, 
     return home
 
 
-def _own_fields(cls: type, kw_only: bool) -> tuple[dict[str, Any], Any]:
-    """The fields that a class declares itself, as the standard library reads them, and the class of their options.
+def _bare(cls: type) -> dict[str, Any]:
+    """The annotations and defaults that a class declares itself, as the members of a class without bases and methods.
 
-    The library reads a class without bases and methods that has the same annotations and defaults: from it, it would
-    compile nothing.
+    From such a class the standard library finds the fields and would compile nothing.
     """
     annotations = inspect.get_annotations(cls)
     for name, value in cls.__dict__.items():
@@ -140,10 +165,69 @@ def _own_fields(cls: type, kw_only: bool) -> tuple[dict[str, Any], Any]:
         default = getattr(cls, name, _MISSING)
         if default is not _MISSING:
             bare[name] = default
-    read: Any = dataclasses.dataclass(init=False, repr=False, eq=False, kw_only=kw_only)(
-        type(cls.__name__, (), bare)
+    return bare
+
+
+def _read(name: str, bare: dict[str, Any], kw_only: bool) -> Any:
+    """A class of these annotations and defaults whose fields the standard library found."""
+    return dataclasses.dataclass(init=False, repr=False, eq=False, kw_only=kw_only)(
+        type(name, (), dict(bare))
     )
-    return read.__dataclass_fields__, read.__dataclass_params__
+
+
+def _inherited(cls: type) -> dict[str, Any]:
+    """The fields of all bases, the farthest first."""
+    fields: dict[str, Any] = {}
+    for base in cls.__mro__[:0:-1]:
+        if "__dataclass_fields__" in base.__dict__:
+            fields.update(base.__dataclass_fields__)  # type: ignore[attr-defined]
+    return fields
+
+
+def _ordinary(cls: type, bare: dict[str, Any], bases: list[type], kw_only: bool) -> tuple[str, ...] | None:
+    """The names of the fields of a class that the standard library could not refuse; None for any other class.
+
+    Its fields have no options (`field`, `InitVar`), and no base adds a positional field or one without a slot. A
+    `ClassVar` is known by its name if the module has that of `typing`.
+    """
+    if not cls.__dict__.get("__doc__"):
+        return None
+    if any(base.__match_args__ or "__slots__" not in base.__dict__ for base in bases):  # type: ignore[attr-defined]
+        return None
+    if bases and not kw_only:
+        return None
+    module = sys.modules.get(cls.__module__)
+    names = []
+    given = False
+    for name, kind in bare["__annotations__"].items():
+        if not isinstance(kind, str) or "InitVar" in kind or "KW_ONLY" in kind:
+            return None
+        if "ClassVar" in kind:
+            if not kind.startswith("ClassVar") or getattr(module, "ClassVar", None) is not ClassVar:
+                return None
+            if isinstance(bare.get(name), dataclasses.Field):
+                return None
+            continue
+        default = bare.get(name, _MISSING)
+        if isinstance(default, types.MemberDescriptorType):
+            default = _MISSING
+        if isinstance(default, dataclasses.Field) or default.__class__.__hash__ is None:
+            return None
+        if default is _MISSING and given and not kw_only:
+            return None
+        given = given or default is not _MISSING
+        names.append(name)
+    return tuple(names)
+
+
+@functools.cache
+def _params(init: bool, eq: bool, frozen: bool, kw_only: bool, slots: bool) -> Any:
+    """The options of a class as the standard library keeps them."""
+    params = _read("Options", {"__module__": __name__, "__doc__": "options"}, kw_only).__dataclass_params__
+    params.init, params.repr, params.eq, params.frozen = init, True, eq, frozen
+    if hasattr(params, "slots"):  # from Python 3.12 on
+        params.slots = slots
+    return params
 
 
 def _check_bases(bases: Iterable[type], frozen: bool) -> None:
@@ -189,12 +273,11 @@ def _with(cls: type, added: dict[str, Any]) -> type:
     return cls
 
 
-def _with_slots(cls: type, added: dict[str, Any], frozen: bool) -> type:
+def _with_slots(cls: type, added: dict[str, Any], names: tuple[str, ...], frozen: bool) -> type:
     """The same class once more, with a slot for each field that no base has."""
     if "__slots__" in cls.__dict__:
         raise TypeError(f"{cls.__name__} already specifies __slots__")
     namespace = dict(cls.__dict__) | added
-    names = [name for name, one in added["__dataclass_fields__"].items() if _is_stored(one)]
     inherited: set[str] = set()
     for base in cls.__mro__[1:-1]:
         theirs = base.__dict__.get("__slots__", ())
@@ -212,10 +295,22 @@ def _with_slots(cls: type, added: dict[str, Any], frozen: bool) -> type:
     return made
 
 
+_NO_METHODS = frozenset(
+    {str, int, float, tuple, dict, type(None), type, types.MemberDescriptorType, _LazyFields}
+)
+
+
 def _move_class_cell(cls: type, made: type) -> None:
     """Let `super()` in the methods mean the class with slots; all methods of a class share one cell for it."""
     for member in made.__dict__.values():
-        for method in (member, *(getattr(member, name, None) for name in ("fget", "func", "__func__"))):
+        kind = type(member)
+        if kind in _NO_METHODS:
+            continue
+        if kind is FunctionType:
+            methods: tuple[Any, ...] = (member,)
+        else:
+            methods = tuple(getattr(member, name, None) for name in ("fget", "func", "__func__"))
+        for method in methods:
             names = method.__code__.co_freevars if isinstance(method, FunctionType) else ()
             if "__class__" in names:
                 cell = method.__closure__[names.index("__class__")]
@@ -247,44 +342,59 @@ def _values(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
     return lambda instance: ()
 
 
-def _representation(names: list[str]) -> Any:
+def _representation(home: Any) -> Any:
+    names: list[str] | None = None
+
     def represented(self: Any) -> str:
+        nonlocal names
+        if names is None:
+            names = [one.name for one in dataclasses.fields(home) if one.repr]
         told = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
         return f"{type(self).__qualname__}({told})"
 
     return recursive_repr()(represented)
 
 
-def _equality(names: list[str]) -> Any:
-    values = _values(names)
+def _equality(home: Any) -> Any:
+    values: Any = None
 
     def equal(self: Any, other: Any) -> Any:
-        if other.__class__ is self.__class__:
-            return values(self) == values(other)
-        return NotImplemented
+        nonlocal values
+        if other.__class__ is not self.__class__:
+            return NotImplemented
+        if values is None:
+            values = _values([one.name for one in dataclasses.fields(home) if one.compare])
+        return values(self) == values(other)
 
     return equal
 
 
-def _hashing(names: list[str]) -> Any:
-    values = _values(names)
+def _hashing(home: Any) -> Any:
+    values: Any = None
 
     def hashed(self: Any) -> int:
+        nonlocal values
+        if values is None:
+            fields = dataclasses.fields(home)
+            values = _values([one.name for one in fields if (one.compare if one.hash is None else one.hash)])
         return hash(values(self))
 
     return hashed
 
 
-def _freezing(home: Any, names: frozenset[str]) -> dict[str, Any]:
+def _freezing(home: Any) -> dict[str, Any]:
     """Methods that refuse to change a field, and anything of an instance of exactly this class."""
 
+    def is_field(name: str) -> bool:
+        return any(one.name == name for one in dataclasses.fields(home))
+
     def set_field(self: Any, name: str, value: Any) -> None:
-        if type(self) is home or name in names:
+        if type(self) is home or is_field(name):
             raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
         super(home, self).__setattr__(name, value)
 
     def delete_field(self: Any, name: str) -> None:
-        if type(self) is home or name in names:
+        if type(self) is home or is_field(name):
             raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
         super(home, self).__delattr__(name)
 

@@ -12,7 +12,6 @@ import atexit
 import contextlib
 import os
 import shutil
-import subprocess
 import tempfile
 import threading
 from pathlib import Path
@@ -100,6 +99,8 @@ def _locked(path: Path) -> int | None:
 def _janitor(folder: Path) -> Any:
     if not os.access(SHELL, os.X_OK):
         return None
+    import subprocess
+
     with contextlib.suppress(OSError):
         return subprocess.Popen(
             [SHELL, "-c", WAIT, "tacit", str(folder)],

@@ -11,9 +11,9 @@ from __future__ import annotations
 import datetime
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import GroupOf, Neighbours, People, Unit
 from tacit.sources.columns import EPOCH, Category, Column, Date, Flag, Integer, Measured, Number
 from tacit.sources.schema import Schema
