@@ -127,3 +127,20 @@ def test_a_public_number_of_rows_makes_finer_ranges_than_the_column() -> None:
     coarse = tacit.Schema({"x": tacit.number(0, 1000, spacing=2.0**-9)})
     kept = choose(tacit.median("x").on(coarse, tacit.rows()), price(epsilon=1), rows=10**6)
     assert kept.selection.bins == 1 << 18  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("top", [65_536, 150_000, 262_142, 262_143, 300_000])
+def test_a_declared_grid_has_no_more_ranges_than_values(top: int) -> None:
+    """Columns between 2^16 and 2^18 values on a grid of their own: the ranges are halved until each has a value."""
+    schema = tacit.Schema({"x": tacit.number(0, top, spacing=1)})
+    question = tacit.median("x").on(schema, tacit.rows())
+    for rows in (None, 100, 10**7):
+        made = choose(question, price(epsilon=1), rows=rows)
+        assert isinstance(made, SparseRanks)
+        assert made.selection.bins <= top + 1
+        assert 2 * made.selection.bins > min(top + 1, 1 << 18) or rows is not None
+        read = made.asked(question)
+        with open_table(pd.DataFrame({"x": [3, top, top]}), schema=schema, unit=tacit.rows()) as table:
+            (found,) = histograms(read, read_cells(table, [read], key=b"k" * 32)[0])
+        assert found[1].tolist() == [1, 2]
+        assert found[0][1] == made.selection.bins - 1
