@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -291,8 +292,42 @@ def test_a_ticket_says_of_looks_what_the_ledger_says(tmp_path: Path) -> None:
     assert len(paid("last", "d" * 64, "2")) == 2
 
 
-def test_a_store_may_be_collected_while_another_is_put_away() -> None:
+def test_a_store_may_be_collected_while_another_is_put_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The collector may run within `put`, and drops what it finds in the same thread: that must not wait for itself."""
-    with module.kept._lock:
-        assert module.kept._lock.acquire(blocking=False)
-        module.kept._lock.release()
+    ledgers = [Ledger.create(tmp_path / f"{i}.ledger", budget=promise(1.0)) for i in range(3)]
+    stores = [ledger._store for ledger in ledgers]
+    for ledger in ledgers:
+        ledger.spent()
+    real, gone = module.stamp_of, []
+
+    def collected(path: Path) -> object:
+        if not gone:
+            gone.append(id(stores[1]))
+            module.kept.drop(gone[0])
+        return real(path)
+
+    monkeypatch.setattr(module, "stamp_of", collected)
+    assert id(stores[1]) in module.kept._of
+    ledgers[0].reserve(ask("a"))
+    assert id(stores[1]) not in module.kept._of
+    assert {id(stores[0]), id(stores[2])} <= set(module.kept._of)
+
+
+def test_the_oldest_connections_are_closed_while_others_are_taken(tmp_path: Path) -> None:
+    """Threads that put and take at once: at most so many are kept, and everybody's charges are recorded."""
+    ledgers = [Ledger.create(tmp_path / f"{i}.ledger", budget=promise(1.0)) for i in range(module.MOST + 4)]
+
+    def charge(part: int) -> None:
+        for round_ in range(3):
+            for ledger in ledgers[part::4]:
+                assert isinstance(ledger.reserve(ask(f"{part} {round_}", 2**-6)), Ticket)
+
+    threads = [threading.Thread(target=charge, args=(part,)) for part in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert len(module.kept._of) <= module.MOST
+    assert all(len(ledger.charges()) == 3 for ledger in ledgers)

@@ -89,18 +89,18 @@ def stamp_of(path: Path) -> Stamp | None:
 
 
 class _Kept:
-    """The connections of this process, each under the store whose it is."""
+    """The connections of this process, each under the store whose it is.
+
+    Without a lock, which Ctrl-C could leave held: each step on the dictionary is one operation of the interpreter.
+    """
 
     def __init__(self) -> None:
-        # One that its thread may take again: a store may be collected, and dropped, while another is put away.
-        self._lock = threading.RLock()
         self._of: OrderedDict[int, tuple[Path, FileConnection, Stamp]] = OrderedDict()
         self._parents: list[object] = []
 
     def take(self, store: int, path: Path) -> FileConnection | None:
         """The connection of this store, which is the taker's from now on; None if the file is not as it was left."""
-        with self._lock:
-            found = self._of.pop(store, None)
+        found = self._of.pop(store, None)
         if found is None:
             return None
         _, connection, stamp = found
@@ -118,18 +118,18 @@ class _Kept:
         if stamp is None or before is None or stamp[:2] != before[:2]:
             _close(connection)
             return
-        with self._lock:
-            over = [self._of.pop(store)] if store in self._of else []
-            self._of[store] = path, connection, stamp
+        over = [self._of.pop(store, None)]
+        self._of[store] = path, connection, stamp
+        with suppress(KeyError):  # another thread has taken the last one
             while len(self._of) > MOST:
                 over.append(self._of.popitem(last=False)[1])
-        for place, one, left in over:
-            _close(one, whole=left == stamp_of(place))
+        for gone in over:
+            if gone is not None:
+                _close(gone[1], whole=gone[2] == stamp_of(gone[0]))
 
     def drop(self, store: int) -> None:
         """Close this store's connections of this process."""
-        with self._lock:
-            found = self._of.pop(store, None)
+        found = self._of.pop(store, None)
         if found is not None:
             _close(found[1], whole=found[2] == stamp_of(found[0]))
 
@@ -141,7 +141,7 @@ class _Kept:
     def in_child(self) -> None:
         """Connections of the parent process are kept, unused, so that nothing closes them."""
         self._parents.append(self._of)
-        self._of, self._lock = OrderedDict(), threading.RLock()
+        self._of = OrderedDict()
 
 
 def _close(connection: FileConnection, *, whole: bool = False) -> None:
