@@ -201,6 +201,16 @@ def test_degenerate_laws() -> None:
     assert uniform_integer(1, size=4).tolist() == [0] * 4
 
 
+@pytest.mark.parametrize("x", [Fraction(0), Fraction(1, 3), Fraction(2), Fraction(40)])
+def test_coins_of_exponentials_have_that_chance(x: Fraction) -> None:
+    """P = exp(-x) of the law; of 20,000 tosses within 7 standard deviations, which an honest coin leaves at 1e-11."""
+    coin, p = Bernoulli.exponential(x), math.exp(-x)
+    assert encloses(coin.probability(1), p)
+    assert encloses(coin.probability(0), 1 - p)
+    heads = int(coin.sample(size=20_000, source=SeededSource(seed=7)).sum())
+    assert abs(heads - 20_000 * p) <= 7 * math.sqrt(20_000 * p * (1 - p)) + 1
+
+
 def test_quantiles_and_error_bounds() -> None:
     law = DiscreteLaplace(noise_scale=5)
     for p in (0.01, 0.3, 0.5, 0.95, 1 - 1e-12):
