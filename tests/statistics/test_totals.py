@@ -17,7 +17,7 @@ from tacit.curator.choice import calibrated
 from tacit.mechanisms import L1, Laplace
 from tacit.sources import Schema, category, flag, integer
 from tacit.statistics import NoisyTable, consistent_margins, table
-from tacit.statistics.totals import _combination, mixed_quantile, top_down, whole_quantile
+from tacit.statistics.totals import combination, mixed_quantile, top_down, whole_quantile
 
 GAPS = Schema({"sex": category(["f", "m"]), "ok": flag(), "age": integer(0, 2)})
 FULL = Schema(
@@ -112,7 +112,7 @@ def test_the_weights_of_the_noise_are_those_of_least_squares(of, exact):
             whole = consistent_margins(tables)[0]
             gone = tuple(i for i, c in enumerate("abc") if c not in of)
             seen.append(float(np.ravel(whole.sum(axis=gone))[0]))
-        _, weights, counts = _combination(SIZES, tuple(blocks), of)[which]
+        _, weights, counts = combination(SIZES, tuple(blocks), of)[which]
         told = sorted(w for w, n in zip(weights, counts, strict=True) for _ in range(int(n)))
         np.testing.assert_allclose(told, sorted(seen), atol=1e-12)
 

@@ -340,6 +340,8 @@ def _said(plan: Plan, planned: Planned, made: dict[str, Any]) -> dict[str, Any]:
     if made["data"]["bounded"]:
         theorems["contribution-bounding"] = None
     theorems["contribution-polytopes"] = None
+    if planned.agrees_with:
+        theorems["agreeing-tables"] = None
     guarantee = with_looks(planned.guarantee, made["data"])
     mechanism = assignment.describe()
     return {
@@ -364,7 +366,8 @@ def _said(plan: Plan, planned: Planned, made: dict[str, Any]) -> dict[str, Any]:
             "confidence": float(planned.ask.confidence),
             "cover": question.statistic.covers or (POPULATION if planned.sampled else assignment.covers),
             "do_not_cover": _not_covered(planned),
-            "declared": [*planned.sampled, *question.details.get("assumes", ())],
+            "declared": [*planned.sampled, *question.details.get("assumes", ()), *planned.rests],
+            **({"agrees_with": list(planned.agrees_with)} if planned.agrees_with else {}),
         },
         "error": planned.expected.record,
         "price_of_privacy": planned.expected.floor_record,

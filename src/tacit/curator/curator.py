@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn, overload
 
+from tacit.curator.agreement import agreed
 from tacit.curator.assignments import NoisyParts
 from tacit.curator.cells import RULE
 from tacit.curator.certificate import CIPHER, SEEDED, decode, encode, said_digests, versions
@@ -384,13 +385,13 @@ class Curator:
             spent, remaining = self.standing
         else:
             spent, remaining = (replace(self.budget, bound=b) for b in (paid.spent, paid.left))
-        entry = ledger_part(self.ledger.id, recorded, made)
+        entry, together = ledger_part(self.ledger.id, recorded, made), agreed(plan, answers)
         return Releases(
             read_release(
                 plan, planned, noisy, made, ledger=entry, spent=spent, remaining=remaining, replayed=paid is None,
-                said=said,
+                said=said, agreed=together.get(place),
             )
-            for planned, noisy in zip(plan.releases, answers, strict=True)
+            for place, (planned, noisy) in enumerate(zip(plan.releases, answers, strict=True))
         )  # fmt: skip
 
     # --- the table --------------------------------------------------------------------------------------

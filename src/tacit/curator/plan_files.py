@@ -392,6 +392,7 @@ def guesses(where: str, value: Any) -> dict[str, Any]:
 WORDS: dict[str, Reader] = {
     "analyst": text,
     "against": keyed,
+    "agree": flag,
     "another": flag,
     "areas": area_codes,
     "at": shares,
@@ -597,7 +598,19 @@ READING = (
 DATA = ("engine", "memory", "path", "table", "version", *READING)
 LEDGER = ("another", "path")
 PAID = ("confidence", "delta", "epsilon", "mu", "rho", "simultaneous", "within")
-FINISH = ("consistent", "given", "guess", "interval", "name", "noise", "rows", "sampling", "target", "weight")
+FINISH = (
+    "agree",
+    "consistent",
+    "given",
+    "guess",
+    "interval",
+    "name",
+    "noise",
+    "rows",
+    "sampling",
+    "target",
+    "weight",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,7 @@ from tacit.accounting import events
 from tacit.accounting.codec import to_record
 from tacit.accounting.events import Event
 from tacit.curator.accuracy import assign_accuracy
+from tacit.curator.agreement import assign_counts, check_agreement, with_agreement
 from tacit.curator.assignments import (
     DECLARED,
     Applied,
@@ -406,6 +407,10 @@ class Planned:
     expected: Expected
     plain: Assignment | None = None
     """The error under differential privacy, beside a release that is private on random data only."""
+    agrees_with: tuple[str, ...] = ()
+    """The releases of the plan whose common totals are the same numbers."""
+    rests: tuple[str, ...] = ()
+    """What the intervals assume of the rows of these."""
 
     @property
     def name(self) -> str:
@@ -569,12 +574,15 @@ def make_plan(
             )  # fmt: skip
     asks = _named(asks)
     questions = _questions(asks, schema, unit, earlier=earlier)
+    check_agreement(asks, questions, given)
     prices = divided(asks, questions, total, earlier=earlier)
     assignments: list[Assignment] = []
-    chosen: dict[tuple[int, Price, int | None, str], Assignment] = {}
+    chosen: dict[tuple[int, Price, int | None, str, bool], Assignment] = {}
     for a, question, price in zip(asks, questions, prices, strict=True):
-        place = (id(question), price, a.rows, a.noise)
-        if place not in chosen:
+        place = (id(question), price, a.rows, a.noise, a.agree)
+        if place not in chosen and a.agree and question.statistic.fits == "noise":
+            chosen[place] = assign_counts(question, price)
+        elif place not in chosen:
             chosen[place] = choose(
                 question, price, budget=budget, rows=a.rows, earlier=earlier, noise=a.noise
             )
@@ -587,6 +595,7 @@ def make_plan(
         _planned(a, question, assignment, plain, unit)
         for a, plain, (question, assignment) in zip(asks, assignments, assigned, strict=True)
     ]
+    releases = with_agreement(releases)
     charged = _charged(releases, budget, unit, total)
     words: Any = {
         "schema": schema,
@@ -609,7 +618,7 @@ def chosen(
         _planned(r.ask, r.question, assignment, plain or assignment, plan.unit)
         for r, (assignment, plain) in zip(plan.releases, assignments, strict=True)
     ]
-    return replace(plan, releases=tuple(releases), charged=charged, digest=digest)
+    return replace(plan, releases=tuple(with_agreement(releases)), charged=charged, digest=digest)
 
 
 def _exactly(

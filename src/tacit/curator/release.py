@@ -315,15 +315,18 @@ def _function(planned: Planned, noisy: NoisyParts) -> dict[str, Any] | None:
 def read_release(
     plan: Plan, planned: Planned, noisy: NoisyParts, made: dict[str, Any], *, ledger: dict[str, Any],
     spent: Guarantee, remaining: Guarantee, replayed: bool, said: tuple[Correction, ...] = (),
+    agreed: Estimate | None = None,
 ) -> Release:  # fmt: skip
-    """One release of a recorded answer."""
-    if planned.ask.sampling and isinstance(planned.question.form, Share | Average):
+    """One release of a recorded answer; `agreed` has its numbers where they agree with those of other releases."""
+    if agreed is not None:
+        estimate = agreed
+    elif planned.ask.sampling and isinstance(planned.question.form, Share | Average):
         estimate = population(planned.question, planned.assignment, noisy, planned.ask.confidence)
     else:
         estimate = planned.assignment.read(planned.question, noisy, planned.ask.confidence)
     assignment = planned.assignment
     told = assignment.told(noisy) if isinstance(assignment, OnRandomData) else None
-    if planned.ask.consistent or planned.ask.public is not None:
+    if agreed is None and (planned.ask.consistent or planned.ask.public is not None):
         estimate = finish(planned.question, planned.assignment, noisy, estimate)
     synthetic = None
     if isinstance(assignment, SynthesisAssignment):

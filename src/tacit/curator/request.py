@@ -359,6 +359,7 @@ class Query:
     target: Fraction | None = None
     given: Given | None = None
     noise: str = ""
+    agree: bool = False
     guess: Guess | None = None
     """For previews alone: no part of the request."""
 
@@ -375,7 +376,7 @@ class Query:
             )  # fmt: skip
         if self.rows is not None:
             object.__setattr__(self, "rows", _asked_rows(self.rows))
-        for name in ("consistent", "sampling"):
+        for name in ("agree", "consistent", "sampling"):
             object.__setattr__(self, name, flag(name, getattr(self, name)))
         for name, kind in (
             ("price", Price),
@@ -414,6 +415,7 @@ class Query:
             "target": None if self.target is None else str(self.target),
             **({} if self.given is None else {"given": self.given.describe()}),
             **({"noise": self.noise} if self.noise else {}),
+            **({"agree": True} if self.agree else {}),
         }
 
 
@@ -438,6 +440,7 @@ def query(
     target: Number | None = None,
     given: Assumed = None,
     noise: str = "",
+    agree: bool = False,
     guess: Guess | Mapping[str, float] | None = None,
     epsilon: Number | None = None,
     delta: Number | None = None,
@@ -456,7 +459,8 @@ def query(
     `given={"random_data": 0.05}` makes it random differential privacy with a gamma of its own; "always" keeps it
     differentially private in a plan that is not. `noise="bounded"` gives counts noise that never exceeds a bound A, for
     a price with a delta; interval=1 is then value +- A, for certain. `guess={"value": 30000, "spread": 20000}` are
-    public guesses at a typical value and a standard deviation, for expected errors alone.
+    public guesses at a typical value and a standard deviation, for expected errors alone. `agree=True` at several
+    tables and counts of one plan makes their common totals agree, each from the noise of all.
     """
     return Query(
         statistic=statistic,
@@ -470,6 +474,7 @@ def query(
         target=None if target is None else decimal("target", target),
         given=given_of(given),
         noise=noise,
+        agree=agree,
         guess=guess_of(guess),
         price=stated(
             epsilon=epsilon,
@@ -520,6 +525,7 @@ UNSAID: dict[str, Any] = {
     "target": None,
     "given": None,
     "noise": "",
+    "agree": False,
     "price": None,
 }
 """The defaults of a query in formats 3 and 4."""
@@ -589,6 +595,7 @@ def _ask(a: Query, schema: Schema, typed: bool, at_first: bool) -> dict[str, Any
         "target": None if a.target is None else str(a.target),
         "given": _given(a.given, typed, at_first),
         "noise": a.noise,
+        "agree": a.agree,
         "price": _price(a.price),
     }
     return {

@@ -18,6 +18,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from tacit.curator.agreement import agreed
 from tacit.curator.assignments import Assignment
 from tacit.curator.cells import csv_text
 from tacit.curator.certificate import CERTIFICATE_FORMAT as FORMAT
@@ -705,6 +706,7 @@ class _OnRecord:
         self.decoded = cache(self._decoded)
         self.plan = cache(self._plan)
         self.part = cache(self._part)
+        self.agreed = cache(self._agreed)
         self.places = cache(self._places)
 
     def _digest(self, charge: int) -> str:
@@ -719,6 +721,10 @@ class _OnRecord:
         from tacit.curator.release import ledger_part
 
         return ledger_part(self.id, self.answers[charge], self.decoded(charge)[1])
+
+    def _agreed(self, charge: int) -> dict[int, Any]:
+        plan = self.plan(charge)
+        return agreed(plan, self.decoded(charge)[0]) if isinstance(plan, Plan) else {}
 
     def _places(self, charge: int) -> dict[str, int]:
         plan = self.plan(charge)
@@ -831,7 +837,7 @@ def _again(name: str, said: dict[str, Any], on_record: _OnRecord, paid: Entry) -
         index, spent = on_record.places(paid.sequence)[said["name"]], plan.charge
         release = read_release(
             plan, plan.releases[index], noisy[index], made, ledger=on_record.part(paid.sequence),
-            spent=spent, remaining=spent, replayed=True,
+            spent=spent, remaining=spent, replayed=True, agreed=on_record.agreed(paid.sequence).get(index),
         )  # fmt: skip
         again = release.certificate
     except (TacitError, ValueError, LookupError) as problem:

@@ -202,9 +202,10 @@ class Joint:
         return out
 
     def _assign(self, a: Query, question: Question, price: Price, left: int) -> Assignment:
-        if a.public is not None or a.sampling:
+        if a.public is not None or a.sampling or a.agree:
             raise NoLaw(
-                operation="public totals or declared sampling in a joint release", reason="not derived here"
+                operation="public totals, declared sampling or agreement in a joint release",
+                reason="not derived here",
             )
         share, k = Fraction(1), self.sizes.appearances
         size = {"honest": self.sizes.honest, "remaining": left}

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tacit.curator import Plan, Release
+from tacit.curator.agreement import listed
 from tacit.curator.cells import keys_at
 from tacit.curator.charging import Shared, charge
 from tacit.curator.exact_answers import ExactAssignment
@@ -482,6 +483,11 @@ def _population(planned: Planned) -> str:
         out = f" The intervals are for the population: they allow for sampling and for noise, if {'; '.join(told)}."
     if before:
         out += f" They are for values before they were clamped at the upper bound, if {'; '.join(before)}."
+    if planned.agrees_with:
+        others = listed(planned.agrees_with)
+        out += f" Its totals agree with those of {others}, and are estimated from all of them together."
+    if planned.rests:
+        out += f" The intervals assume that {'; '.join(planned.rests)}."
     return out
 
 

@@ -519,7 +519,7 @@ def _widths(release: Release) -> tuple[AnyArray, AnyArray] | None:
     """The ends that the stated noise gives to these values, where a value is a noisy number; None for others."""
     planned, ask = release.planned, release.planned.ask
     question, assignment = planned.question, planned.assignment
-    if ask.sampling or ask.consistent or ask.public is not None:
+    if ask.sampling or ask.consistent or ask.agree or ask.public is not None:
         return None
     if not isinstance(question.form, Linear | None) or (
         question.form is not None and len(question.parts) != 1

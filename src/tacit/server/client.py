@@ -164,6 +164,8 @@ def words_of(asked: Any) -> dict[str, Any]:
             "name": query.name,
             "consistent": query.consistent,
             "sampling": query.sampling,
+            "agree": query.agree,
+            "noise": query.noise,
             "rows": query.rows,
         }
         found |= {k: v for k, v in plain.items() if v}

@@ -43,7 +43,7 @@ from tacit.statistics.base import (
 )
 from tacit.statistics.consistency import nearest_histogram, nearest_rows
 from tacit.statistics.forms import Parts, reals
-from tacit.statistics.totals import ALL, TOTAL, _noise_scale, _variance, _weight, _word, mixed_quantile
+from tacit.statistics.totals import ALL, TOTAL, _noise_scale, _weight, _word, block_variance, mixed_quantile
 
 MOST_AREAS = 1 << 20
 MOST_NUMBERS = 16_000_000
@@ -395,7 +395,9 @@ def _spreads(laws: Sequence[PartNoise | None]) -> list[float] | None:
     """The variance of a measurement on each level; None where nothing has noise."""
     if all(law is None for law in laws):
         return None
-    return [law.interval_variance if isinstance(law, RoundedGaussian) else _variance(law) for law in laws]
+    return [
+        law.interval_variance if isinstance(law, RoundedGaussian) else block_variance(law) for law in laws
+    ]
 
 
 # --- least squares on the tree --------------------------------------------------------------------------------

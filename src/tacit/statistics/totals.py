@@ -40,7 +40,7 @@ from tacit.statistics.base import (
     filter_of,
     stacked,
 )
-from tacit.statistics.consistency import nearest_histogram, nearest_rows
+from tacit.statistics.consistency import nearest_rows
 from tacit.statistics.families import NoisyTable, consistent_margins
 from tacit.statistics.forms import Parts, reals
 
@@ -208,7 +208,7 @@ class TableWithTotals(Statistic):
 
     def estimates(self, question: Question, noise: Mapping[str, PartNoise], noisy: Parts) -> Floats:
         """The unbiased cells: the noisy ones, or what least squares makes of all blocks."""
-        variances = {p.name: _variance(noise.get(p.name)) for p in question.parts}
+        variances = {p.name: block_variance(noise.get(p.name)) for p in question.parts}
         tables = [
             NoisyTable(
                 columns=tuple(a.column for a in p.axes),
@@ -224,26 +224,7 @@ class TableWithTotals(Statistic):
     ) -> tuple[Floats, ...]:
         """Displayed value, low and high of every number of every table, and how far an end reached before its cut."""
         cells = self.estimates(question, noise, noisy)
-        display = top_down(cells)
-        halves = self.halves(question, noise, level)
-        value, low, high, reach = [], [], [], []
-        for of in self.shown:
-            gone = tuple(i for i, n in enumerate(self.names) if n not in of)
-            middle, shown = (
-                np.ravel(cells.sum(axis=gone)),
-                np.ravel(display.sum(axis=gone)).astype(np.float64),
-            )
-            half = halves[of]
-            # The truth is whole and not negative: ends are the outermost such numbers inside.
-            ends = (
-                np.maximum(np.ceil(middle - half - 1e-6), 0.0),
-                np.maximum(np.floor(middle + half + 1e-6), 0.0),
-            )
-            value.append(shown)
-            low.append(np.minimum(ends[0], shown))
-            high.append(np.maximum(ends[1], shown))
-            reach.append(np.full(shown.size, half))
-        return tuple(map(np.concatenate, (value, low, high, reach)))
+        return numbers(self.names, self.shown, cells, top_down(cells), self.halves(question, noise, level))
 
     def halves(
         self, question: Question, noise: Mapping[str, PartNoise], level: float
@@ -251,7 +232,7 @@ class TableWithTotals(Statistic):
         """The bound on the error of a number of each table: the same for all of its numbers."""
         sizes = tuple((a.column, a.size or 0) for a in question.axes)
         held = tuple((tuple(a.column for a in p.axes), noise.get(p.name)) for p in question.parts)
-        return {of: _half(sizes, held, of, 1 - level) for of in self.shown}
+        return {of: half_width(sizes, held, of, 1 - level) for of in self.shown}
 
     def expects(
         self, question: Question, noise: Mapping[str, PartNoise], level: float, rows: int | None
@@ -262,8 +243,8 @@ class TableWithTotals(Statistic):
         sizes = tuple((a.column, a.size or 0) for a in question.axes)
         held = tuple((tuple(a.column for a in p.axes), noise.get(p.name)) for p in question.parts)
         variance = sum(
-            _variance(law) * float(counts @ weights**2)
-            for law, weights, counts in _combination(sizes, held, self.names)
+            block_variance(law) * float(counts @ weights**2)
+            for law, weights, counts in combination(sizes, held, self.names)
         )
         mean = math.sqrt(2 * variance / math.pi) if len(held) > 1 else _mean(held[0][1])
         return mean, halves[self.names], "; totals: ".join(["a cell", *([", ".join(told)] if told else [])])
@@ -283,7 +264,8 @@ def _whole(question: Question) -> int:
     return next(i for i, p in enumerate(question.parts) if p.name == CELLS)
 
 
-def _variance(law: PartNoise | None) -> float:
+def block_variance(law: PartNoise | None) -> float:
+    """The variance of a number of a block; 0 without noise."""
     return 0.0 if law is None else law.mean_variances(1)[0]
 
 
@@ -293,18 +275,49 @@ def _word(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def top_down(cells: Floats) -> AnyArray:
-    """Whole numbers that are not negative: the total first, then column by column the nearest that add up to it."""
+def numbers(
+    names: Columns,
+    shown: Sequence[Columns],
+    cells: Floats,
+    display: AnyArray,
+    halves: Mapping[Columns, float],
+) -> tuple[Floats, ...]:
+    """The shown tables of unbiased cells, one after the other: displayed value, low, high, and the bound on the error.
+
+    `display` has whole numbers that are not negative. Intervals are those of the unbiased numbers, cut at 0, and hold
+    the displayed ones.
+    """
+    value, low, high, reach = [], [], [], []
+    for of in shown:
+        gone = tuple(i for i, n in enumerate(names) if n not in of)
+        middle = np.ravel(cells.sum(axis=gone))
+        told = np.ravel(display.sum(axis=gone)).astype(np.float64)
+        half = halves[of]
+        # The truth is whole and not negative: ends are the outermost such numbers inside.
+        ends = (
+            np.maximum(np.ceil(middle - half - 1e-6), 0.0),
+            np.maximum(np.floor(middle + half + 1e-6), 0.0),
+        )
+        value.append(told)
+        low.append(np.minimum(ends[0], told))
+        high.append(np.maximum(ends[1], told))
+        reach.append(np.full(told.size, half))
+    return tuple(map(np.concatenate, (value, low, high, reach)))
+
+
+def top_down(cells: Floats, held: AnyArray | None = None) -> AnyArray:
+    """Whole numbers that are not negative: the total first, then column by column the nearest that add up to it.
+
+    `held` are the sums over all but the first columns where these are fixed already; an array with their axes.
+    """
+    given = 0 if held is None else held.ndim
     total = max(round(float(cells.sum())), 0)
-    held = np.array([total], dtype=np.int64)
-    for axis in range(cells.ndim):
+    last = np.array([total], dtype=np.int64) if held is None else np.ravel(held)
+    for axis in range(given, cells.ndim):
         table = cells.sum(axis=tuple(range(axis + 1, cells.ndim))).reshape(-1, cells.shape[axis])
-        if table.shape[0] == 1:
-            held = np.asarray(nearest_histogram(table[0], total=int(held[0])))
-            continue
         floor = np.floor(table)
-        held = np.ravel(nearest_rows(floor.astype(np.int64), held, fractions=table - floor))
-    return np.asarray(held).reshape(cells.shape)
+        last = np.ravel(nearest_rows(floor.astype(np.int64), last, fractions=table - floor))
+    return np.asarray(last).reshape(cells.shape)
 
 
 # The error of a number: which noise it holds, how often.
@@ -318,24 +331,25 @@ Laws = tuple[tuple[Columns, PartNoise | None], ...]
 Sizes = tuple[tuple[str, int], ...]
 
 
-def _combination(sizes: Sizes, blocks: Laws, of: Columns) -> list[tuple[PartNoise | None, Floats, Floats]]:
+def combination(sizes: Sizes, blocks: Laws, of: Columns) -> list[tuple[PartNoise | None, Floats, Floats]]:
     """For each block the weights of its noise in a number of this table, and how many cells have each."""
     n = dict(sizes)
-    shares = {}
+    shares: dict[Columns, dict[int, float]] = {}
     for size in range(len(of) + 1):
         for part in itertools.combinations(of, size):
-            over = [(columns, law) for columns, law in blocks if set(part) <= set(columns)]
-            exact = [columns for columns, law in over if law is None]
+            over = {i: b for i, b in enumerate(blocks) if set(part) <= set(b[0])}
+            exact = [i for i, (_, law) in over.items() if law is None]
+            # Of several blocks without noise, which agree, one speaks.
             inverse = {
-                columns: (1.0 if columns == exact[0] else 0.0)
+                i: (1.0 if i == exact[0] else 0.0)
                 if exact
-                else 1 / (_variance(law) * math.prod(n[c] for c in columns if c not in part))
-                for columns, law in over
+                else 1 / (block_variance(law) * math.prod(n[c] for c in columns if c not in part))
+                for i, (columns, law) in over.items()
             }
             total = sum(inverse.values())
-            shares[part] = {columns: w / total for columns, w in inverse.items()}
+            shares[part] = {i: w / total for i, w in inverse.items()}
     found = []
-    for columns, law in blocks:
+    for i, (columns, law) in enumerate(blocks):
         common = [c for c in of if c in columns]
         weights, counts = [], []
         for agree in itertools.product((True, False), repeat=len(common)):
@@ -343,7 +357,7 @@ def _combination(sizes: Sizes, blocks: Laws, of: Columns) -> list[tuple[PartNois
             weight = 0.0
             for size in range(len(common) + 1):
                 for part in itertools.combinations(common, size):
-                    share = shares[part].get(columns, 0.0)
+                    share = shares[part].get(i, 0.0)
                     bend = math.prod((1.0 if same[c] else 0.0) - 1 / n[c] for c in part)
                     weight += share * bend / math.prod(n[c] for c in of if c not in part)
             weights.append(weight)
@@ -354,26 +368,24 @@ def _combination(sizes: Sizes, blocks: Laws, of: Columns) -> list[tuple[PartNois
 
 
 @lru_cache(maxsize=256)
-def _half(sizes: Sizes, blocks: Laws, of: Columns, miss: float) -> float:
+def half_width(sizes: Sizes, blocks: Laws, of: Columns, miss: float) -> float:
     """t with Pr[|error| > t] <= miss for a number of this table."""
     terms = [
         (law, float(abs(w)), int(k))
-        for law, weights, counts in _combination(sizes, blocks, of)
+        for law, weights, counts in combination(sizes, blocks, of)
         if law is not None
         for w, k in zip(weights, counts, strict=True)
         if k > 0 and abs(w) > 1e-12
     ]
     if not terms:
         return 0.0
-    if all(isinstance(law, RoundedGaussian) for law, _, _ in terms):
-        variance = sum(
-            k * w * w * law.interval_variance for law, w, k in terms if isinstance(law, RoundedGaussian)
-        )
-        return normal_factor(miss) * math.sqrt(variance)
-    laws = [(_noise_scale(law), w, k) for law, w, k in terms]
-    if len(laws) == 1 and abs(laws[0][1] - 1) < 1e-9:
+    normal = sum(k * w * w * law.interval_variance for law, w, k in terms if isinstance(law, RoundedGaussian))
+    laws = [(_noise_scale(law), w, k) for law, w, k in terms if not isinstance(law, RoundedGaussian)]
+    if not laws:
+        return normal_factor(miss) * math.sqrt(normal)
+    if not normal and len(laws) == 1 and abs(laws[0][1] - 1) < 1e-9:
         return float(whole_quantile(laws[0][0], laws[0][2], miss))
-    return mixed_quantile(tuple(laws), miss)
+    return mixed_quantile(tuple(laws), miss, normal=normal)
 
 
 def _noise_scale(law: PartNoise | None) -> float:
@@ -406,14 +418,16 @@ POINTS = 1 << 15
 
 
 @lru_cache(maxsize=1024)
-def mixed_quantile(laws: tuple[tuple[float, float, int], ...], miss: float) -> float:
-    """t with Pr[|sum of w X| > t] <= miss, X discrete Laplace; `laws` has scale, weight and number of each.
+def mixed_quantile(laws: tuple[tuple[float, float, int], ...], miss: float, *, normal: float = 0.0) -> float:
+    """t with Pr[|sum of w X + Z| > t] <= miss, X discrete Laplace; `laws` has scale, weight and number of each.
+
+    Z is normal, with the variance `normal`.
 
     With V = U1 + U2, both uniform on +-a/2 and independent, |E| > t implies |E + V| > t - a: so t is a and the
     quantile of E + V, whose transform falls fast enough to be inverted (Davies 1973). a is half a step, and a hundredth
     of the standard deviation where that is more.
     """
-    variance = sum(k * (w * scale) ** 2 * 2 for scale, w, k in laws)
+    variance = sum(k * (w * scale) ** 2 * 2 for scale, w, k in laws) + normal
     wide = max(WIDE, math.sqrt(variance) / 100)
     variance += wide**2 / 6
     widest = max(w * scale for scale, w, _ in laws)
@@ -421,7 +435,7 @@ def mixed_quantile(laws: tuple[tuple[float, float, int], ...], miss: float) -> f
     order = np.arange(POINTS) + 0.5
     waves: Floats = np.asarray(2 * math.pi / period * order, dtype=np.float64)
     log = sum((k * _log_wave(scale, w * waves) for scale, w, k in laws), np.zeros(POINTS))
-    phi = np.exp(log) * np.sinc(waves * wide / (2 * math.pi)) ** 2
+    phi = np.exp(log - normal * waves**2 / 2) * np.sinc(waves * wide / (2 * math.pi)) ** 2
     cut = float((4 / wide / waves[-1]) ** 2) / (4 * math.pi)
 
     def missed(t: float) -> float:
