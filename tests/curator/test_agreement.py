@@ -21,11 +21,13 @@ KEYS = {
     "age": tacit.category(["y", "o"]),
     "region": tacit.category(["n", "s", "w"]),
     "grade": tacit.integer(0, 9),
+    "town": tacit.category(),
 }
 rng = np.random.default_rng(1)
 FRAME = pd.DataFrame({
     "sex": rng.choice(["f", "m"], 400), "age": rng.choice(["y", "o"], 400, p=[0.95, 0.05]),
     "region": rng.choice(["n", "s", "w"], 400), "grade": rng.integers(0, 10, 400), "id": np.arange(400),
+    "town": "x",
 })  # fmt: skip
 
 
@@ -157,7 +159,15 @@ def test_a_public_number_of_rows_is_kept():
         (asked(table("sex"), tacit.mean("grade")), "tables and counts"),
         (asked(table("sex"), tacit.count(where="age = 'y'")), "same filter"),
         (asked(table(tacit.bins("grade", [0, 5, 9])), tacit.histogram("grade", 3)), "same keys or bins"),
+        (asked(table("sex"), tacit.count(by="town")), "declared keys"),
         ([*asked(table("sex")), tacit.query(tacit.count(), agree=True, noise="bounded")], "bounded noise"),
+        (
+            [
+                *asked(table("sex")),
+                tacit.query(tacit.count(by="age"), agree=True, public=tacit.public_totals(total=400)),
+            ],
+            "public totals",
+        ),
         ([*asked(table("sex")), tacit.query(tacit.count(), agree=True, within=3)], "no accuracy"),
     ],
     ids=lambda v: v if isinstance(v, str) else "",
@@ -219,6 +229,29 @@ release = [
     place.write_text(json.dumps(said))
     wrong = [str(f) for f in verify_release(out, ledger=ledger).findings if f.holds is False]
     assert any("claims what plan.toml gives (another intervals)" in w for w in wrong)
+
+
+def test_noise_of_another_law_has_no_interval_here():
+    from dataclasses import replace
+
+    with opened() as curator:
+        plan = curator.preview(asked(table("sex"), tacit.count()), epsilon=1, delta=1e-6)
+        bounded = curator.preview(tacit.query(tacit.count(), noise="bounded"), epsilon=1, delta=1e-6)
+    odd = replace(plan.releases[1], assignment=bounded.releases[0].assignment)
+    with pytest.raises(errors.InvalidParameter, match="independent Laplace or Gaussian"):
+        agreed(replace(plan, releases=(plan.releases[0], odd)), [])
+
+
+def test_a_question_that_is_asked_twice_has_two_draws():
+    """Independent noise is what the weights of the fit and the intervals rest on."""
+    with opened(source=SeededSource(seed=4)) as curator:
+        one = tacit.count(by="grade")
+        found = curator.release([tacit.query(one, agree=True, name=n) for n in "ab"], epsilon=1)
+        spent = curator.spent
+    noisy = [r.noisy.parts["count"] for r in found]
+    assert (noisy[0] != noisy[1]).any()
+    assert spent.epsilon == 1
+    assert list(found[0].table["value"]) == list(found[1].table["value"])
 
 
 def test_agreement_is_a_function_of_the_record_alone():

@@ -177,6 +177,7 @@ def test_a_version_that_changes_between_rounds() -> None:
         (tacit.median("age"), NoLaw),
         (tacit.count(by="town"), NoLaw),
         (tacit.query(tacit.mean("age"), sampling=True), NoLaw),
+        ([tacit.query(tacit.count(), agree=True)] * 2, NoLaw),
         ([], Exception),
     ],
 )
