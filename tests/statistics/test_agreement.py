@@ -1,4 +1,4 @@
-"""Tables of one plan that agree: the law of every number, the order of tables, whole numbers, coverage."""
+"""Theorem `agreeing-tables`: the law of every number, the order of tables, whole numbers, coverage."""
 
 from __future__ import annotations
 
