@@ -12,7 +12,7 @@ import pytest
 from tacit import errors
 from tacit.mechanisms import L1, Laplace, RoundedGaussian
 from tacit.statistics import NoisyTable, consistent_margins
-from tacit.statistics.agreement import Block, Family, Member, joined, whole_tables
+from tacit.statistics.agreement import AgreeingTable, AgreeingTables, NoisyBlock, joined, whole_tables
 from tacit.statistics.totals import combination, mixed_quantile
 
 SIZES = (("a", 2), ("b", 3), ("c", 4))
@@ -25,11 +25,11 @@ def laplace(epsilon):
 def member(columns, *laws, shown=None):
     """Its cells first, then blocks that each leave out the last column of the one before."""
     names = [tuple(columns)[: len(columns) - i] for i in range(len(laws))]
-    blocks = tuple(Block(columns=n, law=law) for n, law in zip(names, laws, strict=True))
-    return Member(columns=tuple(columns), shown=shown or (tuple(columns), ()), blocks=blocks)
+    blocks = tuple(NoisyBlock(columns=n, law=law) for n, law in zip(names, laws, strict=True))
+    return AgreeingTable(columns=tuple(columns), shown=shown or (tuple(columns), ()), blocks=blocks)
 
 
-FAMILY = Family(
+FAMILY = AgreeingTables(
     sizes=SIZES,
     members=(
         member("ab", laplace(1), laplace("1/2"), shown=(("a", "b"), ("b",), ("a",), ())),
@@ -197,10 +197,10 @@ def test_laplace_and_gaussian_noise_in_one_number():
 
 def test_gaussian_and_laplace_blocks_in_a_family():
     gaussian = RoundedGaussian.for_mu_squared(mu_squared=Fraction(1, 4), squared_steps=1)
-    both = Family(sizes=SIZES, members=(member("ab", laplace(1)), member("ca", gaussian)))
-    alone = Family(sizes=SIZES, members=(member("ab", laplace(1)),))
+    both = AgreeingTables(sizes=SIZES, members=(member("ab", laplace(1)), member("ca", gaussian)))
+    alone = AgreeingTables(sizes=SIZES, members=(member("ab", laplace(1)),))
     assert both.halves(0, 0.95)[()] < alone.halves(0, 0.95)[()]
-    only = Family(sizes=SIZES, members=(member("ab", gaussian), member("ca", gaussian)))
+    only = AgreeingTables(sizes=SIZES, members=(member("ab", gaussian), member("ca", gaussian)))
     variance = gaussian.interval_variance
     assert only.halves(0, 0.95)[()] == pytest.approx(
         1.96 * math.sqrt(1 / (1 / (6 * variance) + 1 / (8 * variance))), rel=0.01

@@ -23,7 +23,7 @@ from tacit.errors import InvalidParameter
 from tacit.mechanisms import Laplace, RoundedGaussian
 from tacit.sources.axes import Axis
 from tacit.sources.expressions import normal
-from tacit.statistics.agreement import Block, Family, Member, joined
+from tacit.statistics.agreement import AgreeingTable, AgreeingTables, NoisyBlock, joined
 from tacit.statistics.base import Question, base_unit
 from tacit.statistics.counts import Count
 from tacit.statistics.forms import reals
@@ -86,27 +86,29 @@ def assign_counts(question: Question, price: Price) -> Assignment:
     return assign(question, price)
 
 
-def family_of(releases: Sequence[Planned]) -> tuple[list[int], Family] | None:
+def family_of(releases: Sequence[Planned]) -> tuple[list[int], AgreeingTables] | None:
     """The releases that agree, by their places, and their tables; None where none was asked to."""
     places = [i for i, r in enumerate(releases) if r.ask.agree]
     if not places:
         return None
     sizes = {a.column: a.size or 0 for i in places for a in releases[i].question.axes}
-    return places, Family(sizes=tuple(sizes.items()), members=tuple(_member(releases[i]) for i in places))
+    return places, AgreeingTables(
+        sizes=tuple(sizes.items()), members=tuple(_member(releases[i]) for i in places)
+    )
 
 
-def _member(planned: Planned) -> Member:
+def _member(planned: Planned) -> AgreeingTable:
     question, noise = planned.question, noise_by_part(planned.assignment.noise)
     names = tuple(a.column for a in question.axes)
     statistic = question.statistic
     shown = tuple(statistic.shown) if isinstance(statistic, TableWithTotals) else (names,)
     blocks = tuple(
-        Block(columns=tuple(a.column for a in p.axes), law=noise.get(p.name)) for p in question.parts
+        NoisyBlock(columns=tuple(a.column for a in p.axes), law=noise.get(p.name)) for p in question.parts
     )
     if not all(isinstance(b.law, Laplace | RoundedGaussian | None) for b in blocks):
         raise _refuse(planned.ask, "stand at releases with independent Laplace or Gaussian noise")
     whole = next(i for i, p in enumerate(question.parts) if len(p.axes) == len(names))
-    return Member(columns=names, shown=shown, blocks=blocks, whole=whole)
+    return AgreeingTable(columns=names, shown=shown, blocks=blocks, whole=whole)
 
 
 def with_agreement(releases: list[Planned]) -> list[Planned]:
@@ -139,7 +141,7 @@ def _same_rows(members: Sequence[Planned]) -> tuple[str, ...]:
     )
 
 
-def _expected(planned: Planned, family: Family, which: int, others: Sequence[str]) -> Expected:
+def _expected(planned: Planned, family: AgreeingTables, which: int, others: Sequence[str]) -> Expected:
     level, member = planned.expected.confidence, family.members[which]
     halves = family.halves(which, level)
     variance = sum(

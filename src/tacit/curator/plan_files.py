@@ -599,18 +599,8 @@ DATA = ("engine", "memory", "path", "table", "version", *READING)
 LEDGER = ("another", "path")
 PAID = ("confidence", "delta", "epsilon", "mu", "rho", "simultaneous", "within")
 FINISH = (
-    "agree",
-    "consistent",
-    "given",
-    "guess",
-    "interval",
-    "name",
-    "noise",
-    "rows",
-    "sampling",
-    "target",
-    "weight",
-)
+    "agree", "consistent", "given", "guess", "interval", "name", "noise", "rows", "sampling", "target", "weight",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,7 @@ from tacit.statistics.totals import Columns, Sizes, block_variance, half_width, 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
+class NoisyBlock:
     """A noisy table of a family: its columns, the noise of a number (None: exact), and where it is a table's cells."""
 
     columns: Columns
@@ -29,21 +29,21 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Member:
+class AgreeingTable:
     """One release of a family: its columns, the tables that it shows, its blocks, and which of them has its cells."""
 
     columns: Columns
     shown: tuple[Columns, ...]
-    blocks: tuple[Block, ...]
+    blocks: tuple[NoisyBlock, ...]
     whole: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Family:
+class AgreeingTables:
     """Tables of the same rows over columns of these sizes."""
 
     sizes: Sizes
-    members: tuple[Member, ...]
+    members: tuple[AgreeingTable, ...]
 
     @property
     def laws(self) -> tuple[tuple[Columns, PartNoise | None], ...]:
