@@ -207,6 +207,24 @@ def test_microaggregation_is_mdav(n: int, k: int) -> None:
     assert all(len(g) >= k for g in found)
 
 
+@pytest.mark.parametrize("shape", [(500, 1), (500, 2), (400, 4)])
+@pytest.mark.parametrize("k", [1, 3, 90, 140])
+def test_microaggregation_in_boxes_is_mdav(shape: tuple[int, int], k: int) -> None:
+    """More points than a box holds, groups larger than a box, boxes that are emptied and divided anew."""
+    points = np.random.default_rng(k).standard_t(3, size=shape)
+    group = mdav(points, k)
+    found = sorted(sorted(np.flatnonzero(group == g).tolist()) for g in range(group.max() + 1))
+    assert found == sorted(plain_mdav([tuple(p) for p in points.tolist()], k))
+
+
+def test_microaggregation_of_equal_points() -> None:
+    """Ties may go either way, but every group has its size and equal points that fill one are a group."""
+    assert np.bincount(mdav(np.zeros((1000, 2)), 7)).tolist() == [7] * 141 + [13]
+    points = np.repeat(np.arange(100.0), 10)[:, None]
+    group = mdav(points, 10)
+    assert all(len(set(points[group == g, 0])) == 1 for g in range(100))
+
+
 def test_microaggregation_keeps_means_and_makes_classes() -> None:
     table = survey()
     made = apply(table, anon.Microaggregate(columns=("age", "income"), k=7))

@@ -532,51 +532,142 @@ class Collapse(Treatment):
         return f"{self.column} collapsed to level {self.level} of {self.hierarchy.height}"
 
 
+_BOX = 96
+_SLACK = 1 + 1e-12
+"""Corners of a box are as near and as far as its points but for rounding."""
+
+
+class _Boxes:
+    """Points in boxes of neighbours, from which groups are taken away.
+
+    The points of a box lie beside each other in `x`. A box is as small as the points that are left in it allow, and
+    most boxes are passed over because of their corners.
+    """
+
+    def __init__(self, points: Floats) -> None:
+        self.x, self.rows = np.array(points, dtype=np.float64, order="C"), np.arange(len(points))
+        self.total, self.many = self.x.sum(axis=0), len(points)
+        self._divide()
+
+    def _divide(self) -> None:
+        """Halve boxes along their longest side until each has few points."""
+        edges, open_ = [], [(0, len(self.x))]
+        while open_:
+            start, stop = open_.pop()
+            if stop - start <= _BOX:
+                edges.append(start)
+                continue
+            here, middle = self.x[start:stop], (stop - start) // 2
+            order = np.argpartition(here[:, int(np.argmax(np.ptp(here, axis=0)))], middle)
+            self.x[start:stop], self.rows[start:stop] = here[order], self.rows[start:stop][order]
+            open_ += [(start, start + middle), (start + middle, stop)]
+        starts = np.sort(np.array(edges, dtype=np.int64))
+        self.low = np.minimum.reduceat(self.x, starts, axis=0).T.copy()
+        self.high = np.maximum.reduceat(self.x, starts, axis=0).T.copy()
+        ends = [*starts[1:].tolist(), len(self.x)]
+        self.parts = [slice(start, stop) for start, stop in zip(starts.tolist(), ends, strict=True)]
+        self.again = len(self.x) // 2
+
+    def _away(self, boxes: Integers, centre: Floats) -> Floats:
+        between = np.concatenate([self.x[self.parts[box]] for box in boxes.tolist()]) - centre
+        return np.asarray(np.einsum("ij,ij->i", between, between))
+
+    def furthest(self, centre: Floats) -> Floats:
+        """The point that lies furthest from this one."""
+        at = centre[:, None]
+        reach = np.maximum(at - self.low, self.high - at)
+        bounds = np.einsum("ij,ij->j", reach, reach) * _SLACK
+        best, point, chunk = -1.0, centre, 1
+        order = np.argmax(bounds, keepdims=True)
+        while len(order) and bounds[order[0]] > best:
+            away = self._away(order[:chunk], centre)
+            place = int(np.argmax(away))
+            if away[place] > best:
+                best = float(away[place])
+                for box in order[:chunk].tolist():
+                    size = self.parts[box].stop - self.parts[box].start
+                    if place < size:
+                        point = self.x[self.parts[box].start + place].copy()
+                        break
+                    place -= size
+            bounds[order[:chunk]] = -1.0
+            order = np.flatnonzero(bounds > best)
+            order, chunk = order[np.argsort(-bounds[order])], 2 * chunk
+        return point
+
+    def take(self, centre: Floats, count: int) -> Integers:
+        """The rows of the points nearest to this one; these points leave."""
+        at = centre[:, None]
+        gap = np.maximum(np.maximum(self.low - at, at - self.high), 0.0)
+        bounds = np.einsum("ij,ij->j", gap, gap) / _SLACK
+        boxes, away, worst, chunk = [], np.empty(0), math.inf, 1
+        order = np.argmin(bounds, keepdims=True)
+        while len(order):
+            boxes += order[:chunk].tolist()
+            away = np.concatenate([away, self._away(order[:chunk], centre)])
+            if len(away) >= count:
+                worst = float(np.partition(away, count - 1)[count - 1])
+            bounds[order[:chunk]] = math.inf
+            order = np.flatnonzero(bounds < worst)
+            order, chunk = order[np.argsort(bounds[order])], 2 * chunk
+        leave = np.zeros(len(away), dtype=bool)
+        leave[np.argpartition(away, count - 1)[:count]] = True
+        return self._remove(boxes, leave)
+
+    def _remove(self, boxes: list[int], leave: npt.NDArray[np.bool_]) -> Integers:
+        """Take marked points of these boxes away; their rows."""
+        gone, start, empty = [], 0, []
+        for box in boxes:
+            part = self.parts[box]
+            size = part.stop - part.start
+            out = leave[start : start + size]
+            start += size
+            if not out.any():
+                continue
+            gone.append(self.rows[part][out])
+            self.total = self.total - self.x[part][out].sum(axis=0)
+            points, rows = self.x[part][~out], self.rows[part][~out]
+            if not len(rows):
+                empty.append(box)
+                continue
+            part = self.parts[box] = slice(part.start, part.start + len(rows))
+            self.x[part], self.rows[part] = points, rows
+            self.low[:, box], self.high[:, box] = points.min(axis=0), points.max(axis=0)
+        if empty:
+            self.low, self.high = np.delete(self.low, empty, axis=1), np.delete(self.high, empty, axis=1)
+            self.parts = [part for box, part in enumerate(self.parts) if box not in empty]
+        self.many -= sum(map(len, gone))
+        if self.parts and self.many <= self.again:
+            self.x = np.concatenate([self.x[part] for part in self.parts])
+            self.rows = np.concatenate([self.rows[part] for part in self.parts])
+            self._divide()
+        return np.concatenate(gone)
+
+
 def mdav(points: Floats, k: int) -> Integers:
     """Groups of k to 2k - 1 points that lie close together: maximum distance to average vector.
 
     Domingo-Ferrer and Mateo-Sanz 2002; as in Domingo-Ferrer and Torra 2005, algorithm 5.1: take r, the point furthest
     from the mean of those left, and s, the one furthest from r; r and s each form a group with their k - 1 nearest;
-    until fewer than 3k are left. Takes rows^2 / k steps of arithmetic, in whole arrays.
+    until fewer than 3k are left. Points are looked for in boxes, most of which are passed over.
     """
-    rows = len(points)
-    group = np.full(rows, -1, dtype=np.int64)
-    left = np.arange(rows)
-    x = np.array(points, dtype=np.float64, order="C")
-    total = x.sum(axis=0)
-    many = 0
+    group = np.full(len(points), -1, dtype=np.int64)
+    left, many = _Boxes(points), 0
 
-    def closest(centre: Floats, count: int) -> Integers:
-        away = np.einsum("ij,ij->i", x - centre, x - centre)
-        return np.argpartition(away, count - 1)[:count] if count < len(away) else np.arange(len(away))
-
-    def furthest(centre: Floats) -> int:
-        return int(np.argmax(np.einsum("ij,ij->i", x - centre, x - centre)))
-
-    def close(at: Integers) -> None:
-        nonlocal left, x, total, many
-        group[left[at]] = many
+    def close(centre: Floats, count: int) -> None:
+        nonlocal many
+        group[left.take(centre, count)] = many
         many += 1
-        total = total - x[at].sum(axis=0)
-        # The last rows take the places of those that leave: no copy of all.
-        stay = len(left) - len(at)
-        gone = np.zeros(len(left), dtype=bool)
-        gone[at] = True
-        holes = at[at < stay]
-        movers = np.flatnonzero(~gone[stay:]) + stay
-        left[holes], x[holes] = left[movers], x[movers]
-        left, x = left[:stay], x[:stay]
 
-    while len(left) >= 3 * k:
-        r = x[furthest(total / len(left))].copy()
-        s = x[furthest(r)].copy()
-        close(closest(r, k))
-        close(closest(s, k))
-    if len(left) >= 2 * k:
-        r = x[furthest(total / len(left))].copy()
-        close(closest(r, k))
-    if len(left):
-        close(np.arange(len(left)))
+    while left.many >= 3 * k:
+        r = left.furthest(left.total / left.many)
+        s = left.furthest(r)
+        close(r, k)
+        close(s, k)
+    if left.many >= 2 * k:
+        close(left.furthest(left.total / left.many), k)
+    if left.many:
+        close(left.total / left.many, left.many)
     return group
 
 
