@@ -71,24 +71,28 @@ def test_parts_of_means_sums_and_proportions_move_at_most_so_much(k: int, g: int
         if all(sum(y == year for y, _ in t) <= g for year in YEARS)
     ]  # fmt: skip
     unit = people(k, g, neighbours)
-    for ask in (mean("x", by="year"), total("x", by="year"), proportion("v", by="year")):
-        question = ask.on(schema, unit)
-        made = []
-        for t in tables:
-            frame = pd.DataFrame(
-                {"id": [1] * len(t), "year": [y for y, _ in t], "sex": ["f"] * len(t), "x": [x for _, x in t],
-                 "v": [x == 2 for _, x in t]}
-            ).astype({"id": "int64", "year": "int64", "x": "int64", "v": "bool"})  # fmt: skip
-            with open_table(frame, schema=schema, unit=unit) as table:
-                (parts,) = read(table, [question], key=b"k" * 32)
-            made.append(np.concatenate([np.ravel(parts[p.name]).astype(int) for p in question.parts]))
-        moves = np.array(made)
+    questions = [
+        ask.on(schema, unit)
+        for ask in (mean("x", by="year"), total("x", by="year"), proportion("v", by="year"))
+    ]
+    made: list[list[Any]] = [[] for _ in questions]
+    for t in tables:
+        frame = pd.DataFrame(
+            {"id": [1] * len(t), "year": [y for y, _ in t], "sex": ["f"] * len(t), "x": [x for _, x in t],
+             "v": [x == 2 for _, x in t]}
+        ).astype({"id": "int64", "year": "int64", "x": "int64", "v": "bool"})  # fmt: skip
+        with open_table(frame, schema=schema, unit=unit) as table:
+            found = read(table, questions, key=b"k" * 32)
+        for rows_of, question, parts in zip(made, questions, found, strict=True):
+            rows_of.append(np.concatenate([np.ravel(parts[p.name]).astype(int) for p in question.parts]))
+    for question, rows_of in zip(questions, made, strict=True):
+        moves = np.array(rows_of)
         if neighbours == "replace-one":
             moves = (moves[:, None, :] - moves[None, :, :]).reshape(-1, moves.shape[1])
         said = question.sensitivity
         assert np.abs(moves).sum(axis=1).max() <= said.l1
         assert (moves**2).sum(axis=1).max() <= said.l2_squared
-        if not isinstance(ask, type(total("x"))) or neighbours == "add-or-remove":
+        if not isinstance(question.statistic, type(total("x"))) or neighbours == "add-or-remove":
             assert (moves**2).sum(axis=1).max() == said.l2_squared
 
 

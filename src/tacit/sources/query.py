@@ -46,6 +46,9 @@ from tacit.sources.tables import Table
 REFINEMENT = 20_000
 """Groupings are merged while their refinement has at most this many cells, a public number."""
 
+LOOKED_AT = 64
+"""A request looks at so many passes, a public number, for one that answers it too: sorting stays linear."""
+
 LONG = 1 << 14
 """Declared words from this many on, a public number, are looked up by the engine, if it is good at that."""
 
@@ -128,51 +131,76 @@ def _cells(table: Table, requests: Sequence[Aggregation], key: bytes | None) -> 
 
 def _passes(table: Table, requests: Sequence[Aggregation], key: bytes | None) -> list[tuple[Any, list[int]]]:
     """The requests that one query answers. Decided by the requests alone, never by data."""
-    passes: list[tuple[Any, list[int]]] = []
+    passes: list[_Pass] = []
+    alike: dict[Any, _Pass] = {}
+    numbers: dict[Axis, int] = {}
     relations = [bounded_relation(table, r.limited, key=key) for r in requests]
     # Finer groupings first, so that those which they contain find them.
     for index in sorted(range(len(requests)), key=lambda i: -len(requests[i].axes)):
         request, relation = requests[index], relations[index]
-        for held, members in passes:
-            together = [*(requests[i] for i in members), request]
-            if held is relation and _agree(together) and (_saves(together) or not table.dialect.batchwise):
-                members.append(index)
+        axes = {numbers.setdefault(a, len(numbers)): a.size or 1 for a in request.axes}
+        same = (id(relation), request.axes, request.sparse)
+        near = alike.get(same)
+        for one in [near, *passes[-LOOKED_AT:]] if near is not None else passes[-LOOKED_AT:]:
+            if one.relation is relation and one.answers(request, axes, thrifty=table.dialect.batchwise):
                 break
         else:
-            passes.append((relation, [index]))
-    return [(relation, sorted(members)) for relation, members in passes]
+            one = _Pass(relation)
+            passes.append(one)
+        one.add(index, request, axes)
+        alike.setdefault(same, one)
+    return [(one.relation, sorted(one.members)) for one in passes]
 
 
-def _saves(requests: Sequence[Aggregation]) -> bool:
-    """Is one pass less work than one more? Not where a finer grouping than anybody asks for saves counting alone.
+class _Pass:
+    """Requests that one query answers, and what there is to know of them when one more is to join."""
 
-    A grouping by two keys takes longer than two by one each; a sum takes longer than both.
-    """
-    finest = {a for r in requests for a in r.axes}
-    if any(set(r.axes) == finest for r in requests):
-        return True
-    *before, last = requests
-    shared = {a for r in before for a in r.aggregates} & set(last.aggregates)
-    return any(a != CountRows() for a in shared)
+    def __init__(self, relation: Any) -> None:
+        self.relation = relation
+        self.members: list[int] = []
+        self.known = True
+        self.kinds: set[tuple[tuple[Axis, ...], bool]] = set()
+        self.sizes: dict[int, int] = {}
+        self.additive: dict[frozenset[int], bool] = {}
+        self.aggregates: set[Aggregate] = set()
 
+    def add(self, index: int, request: Aggregation, axes: dict[int, int]) -> None:
+        """One more request, with the sizes of its axes by their numbers."""
+        self.members.append(index)
+        self.known &= request.known
+        self.kinds.add((request.axes, request.sparse))
+        self.sizes |= axes
+        cells = frozenset(axes)
+        self.additive[cells] = self.additive.get(cells, True) and all(a.additive for a in request.aggregates)
+        self.aggregates |= set(request.aggregates)
 
-def _agree(requests: Sequence[Aggregation]) -> bool:
-    """May one grouping, by all the axes of these requests, answer each of them as if it were alone?
+    def answers(self, request: Aggregation, axes: dict[int, int], *, thrifty: bool) -> bool:
+        """May one grouping, by all the axes, answer this request too, and each as if it were alone?
 
-    Requests for the same cells always. Otherwise the cells of some are sums of finer ones: anybody who asks for people,
-    for unknown keys or for occupied cells must ask for the finest grouping itself, and where nobody asks for that
-    it must be small.
-    """
-    first = requests[0]
-    if all(r.axes == first.axes and r.sparse == first.sparse for r in requests):
-        return True
-    if not all(r.known for r in requests):
-        return False
-    finest = {a for r in requests for a in r.axes}
-    if any(set(r.axes) != finest and not all(a.additive for a in r.aggregates) for r in requests):
-        return False
-    asked = any(set(r.axes) == finest for r in requests)
-    return asked or math.prod(a.size or 1 for a in finest) <= REFINEMENT
+        Requests for the same cells always. Otherwise the cells of some are sums of finer ones: anybody who asks for
+        people, for unknown keys or for occupied cells must ask for the finest grouping itself, and where nobody asks
+        for that it must be small.
+
+        Where the engine is `thrifty`, one pass must be less work than two: a finer grouping than anybody asks for
+        saves nothing if it is shared for counting alone. A grouping by two keys takes longer than two by one each; a
+        sum takes longer than both.
+        """
+        if self.kinds == {(request.axes, request.sparse)}:
+            return True
+        if not self.known or not request.known:
+            return False
+        sizes = self.sizes | axes
+        finest = frozenset(sizes)
+        alone = axes.keys() == finest
+        if not alone and not all(a.additive for a in request.aggregates):
+            return False
+        if any(cells != finest and not sums for cells, sums in self.additive.items()):
+            return False
+        if alone or finest in self.additive:
+            return True
+        if math.prod(sizes.values()) > REFINEMENT:
+            return False
+        return not thrifty or any(a in self.aggregates and a != CountRows() for a in request.aggregates)
 
 
 PREPARED = 64
