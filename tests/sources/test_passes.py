@@ -1,79 +1,110 @@
-"""Which requests one query answers: as the definition says, of the requests alone, and quickly for thousands."""
+"""How many passes over the rows a set of questions takes, and that short integers are read as long ones are."""
 
 from __future__ import annotations
 
-import itertools
-import math
-import random
-from collections.abc import Sequence
-from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from tacit.sources import query
-from tacit.sources.axes import CountAbove, Listed, OpenAxis
-from tacit.sources.query import Aggregation, CountPeople, CountRows
+import tacit.statistics as ask
+from tacit.guarantees import people, rows
+from tacit.sources import Schema, category, integer, number, open_table
+from tacit.sources import engines as engines_room
+from tacit.statistics.base import Statistic
 
-AXES = [
-    Listed(column=c, values=tuple(str(i) for i in range(n))) for c, n in (("a", 3), ("b", 4), ("c", 3_000))
-]
-COUNTS = [CountRows(), CountAbove(column="v"), CountPeople()]
-
-
-def may_join(before: Sequence[Aggregation], last: Aggregation, *, thrifty: bool) -> bool:
-    """From the definition, of all the requests together."""
-    together = [*before, last]
-    if all(r.axes == last.axes and r.sparse == last.sparse for r in together):
-        return True
-    finest = {a for r in together for a in r.axes}
-    if not all(r.known for r in together):
-        return False
-    if any(set(r.axes) != finest and not all(a.additive for a in r.aggregates) for r in together):
-        return False
-    if any(set(r.axes) == finest for r in together):
-        return True
-    shared = {a for r in before for a in r.aggregates} & set(last.aggregates)
-    saves = any(a != CountRows() for a in shared)
-    return math.prod(a.size or 1 for a in finest) <= query.REFINEMENT and (saves or not thrifty)
-
-
-@pytest.mark.parametrize("thrifty", [False, True])
-def test_a_request_joins_as_the_definition_says(thrifty: bool) -> None:
-    draw, joined = random.Random(7), [0, 0]
-    kinds: list[Any] = [(), *((a,) for a in AXES), *itertools.permutations(AXES, 2), (OpenAxis(column="d"),)]
-    for _ in range(3_000):
-        made = [
-            Aggregation(
-                axes=axes,
-                aggregates=tuple(draw.sample(COUNTS, draw.randint(1, 2))),
-                sparse=draw.random() < 0.1 and not any(isinstance(a, OpenAxis) for a in axes),
-            )
-            for axes in draw.choices(draw.sample(kinds, 3), k=draw.randint(2, 4))
-        ]
-        numbers: dict[Any, int] = {}
-        one = query._Pass(None)
-        for index, request in enumerate(made[:-1]):
-            one.add(index, request, {numbers.setdefault(a, len(numbers)): a.size or 1 for a in request.axes})
-        last = {numbers.setdefault(a, len(numbers)): a.size or 1 for a in made[-1].axes}
-        expected = may_join(made[:-1], made[-1], thrifty=thrifty)
-        joined[expected] += 1
-        assert one.answers(made[-1], last, thrifty=thrifty) is expected
-    assert min(joined) > 300
+KEY = b"an ordinary secret of the tests."
+SCHEMA = Schema(
+    {
+        "a": integer(0, 99),
+        "b": integer(0, 299),
+        "c": category(["x", "y"]),
+        "v": number(0, 1),
+        "w": number(0, 1),
+    }
+)
+ROWS = pa.table(
+    {
+        "id": [i % 40 for i in range(200)],
+        "a": [i * 7 % 105 for i in range(200)],
+        "b": [i * 11 % 310 for i in range(200)],
+        "c": ["xyz"[i % 3] for i in range(200)],
+        "v": [i / 150 for i in range(200)],
+        "w": [i / 170 for i in range(200)],
+    }
+)
 
 
-def test_passes_are_those_of_requests_one_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Equal cells find each other behind any number of other passes; other relations are never joined."""
-    relations = {"a": object(), "b": object()}
-    monkeypatch.setattr(query, "bounded_relation", lambda _table, _axes, *, key: relations[key])
-    table: Any = SimpleNamespace(dialect=SimpleNamespace(batchwise=True))
-    many = [Listed(column="a", values=(str(i), "x")) for i in range(query.LOOKED_AT + 40)]
-    requests = [Aggregation(axes=(axis,), aggregates=(CountRows(),)) for axis in (*many, *many)]
-    made = query._passes(table, requests, "a")  # type: ignore[arg-type]
-    assert sorted(members for _, members in made) == [[i, i + len(many)] for i in range(len(many))]
-    assert all(relation is relations["a"] for relation, _ in made)
-    monkeypatch.setattr(
-        query, "bounded_relation", lambda _table, axes, *, key: relations["a" if axes == (many[0],) else "b"]
-    )
-    grouped = [Aggregation(axes=(many[0],), aggregates=(CountRows(),), groups=g) for g in ((many[0],), ())]
-    assert len(query._passes(table, grouped, None)) == 2
+def passes(monkeypatch: Any, unit: Any, *asked: Statistic) -> int:
+    """The number of queries with rows behind them; what they give must be what each gives alone."""
+    questions = [s.on(SCHEMA, unit) for s in asked]
+    with open_table(ROWS, schema=SCHEMA, unit=unit) as table:
+        alone = [ask.read(table, [q], key=KEY)[0] for q in questions]
+    seen: list[Any] = []
+    plain = engines_room.DuckDB.batches
+
+    def counted(self: Any, query: Any) -> Any:
+        seen.append(query)
+        return plain(self, query)
+
+    with open_table(ROWS, schema=SCHEMA, unit=unit) as table, monkeypatch.context() as patch:
+        patch.setattr(engines_room.DuckDB, "batches", counted)
+        together = ask.read(table, questions, key=KEY)
+    for one, other in zip(alone, together, strict=True):
+        assert {k: v.tolist() for k, v in one.items()} == {k: v.tolist() for k, v in other.items()}
+    return len(seen)
+
+
+def test_a_grouping_that_is_asked_for_answers_all_that_it_contains(monkeypatch: Any) -> None:
+    """100 x 300 x 2 cells are more than anybody would group by of their own accord; they are asked for here."""
+    by: list[Any] = [None, "a", "b", "c", ["a", "b"], ["c", "a"], ["a", "b", "c"]]
+    asked = [ask.count(by=b) for b in by] + [ask.sum("v", by=b) for b in by[:5]]
+    assert passes(monkeypatch, rows(), *asked) == 1
+    assert passes(monkeypatch, rows(), *asked[::-1]) == 1
+
+
+def test_counts_alone_are_not_grouped_finer_than_anybody_asks(monkeypatch: Any) -> None:
+    assert passes(monkeypatch, rows(), ask.margins(["a", "c"])) == 2
+    assert passes(monkeypatch, rows(), ask.count(by="a"), ask.count(by="c"), ask.count()) == 2
+
+
+def test_a_sum_that_two_groupings_share_is_added_up_once(monkeypatch: Any) -> None:
+    assert passes(monkeypatch, rows(), ask.sum("v", by="a"), ask.sum("v", by="c")) == 1
+    assert passes(monkeypatch, rows(), ask.sum("v", by="a"), ask.sum("w", by="c")) == 2
+    assert passes(monkeypatch, rows(), ask.sum("v", by="a"), ask.sum("v", by="b")) == 2, "too fine"
+
+
+def test_people_are_never_added_up(monkeypatch: Any) -> None:
+    unit = people("id", at_most=3)
+    asked = [ask.count(by="a", of="people"), ask.count(by=["a", "c"], of="people"), ask.count(by="a")]
+    assert passes(monkeypatch, unit, *asked) >= 2
+
+
+@pytest.mark.parametrize(("low", "high"), [(-3, 5), (-200, 300), (0, 2**31 - 1), (-(2**31), 7), (0, 2**40)])
+@pytest.mark.parametrize("outside", ["clamp", "missing"])
+@pytest.mark.parametrize("missing", [None, 4])
+@pytest.mark.parametrize(
+    "kind", [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()]
+)
+def test_integers_of_every_width_mean_the_same(
+    kind: Any, missing: Any, outside: Any, low: int, high: int
+) -> None:
+    least = 0 if str(kind).startswith("u") else -(2 ** (kind.bit_width - 1))
+    most = 2 ** (kind.bit_width - (least < 0)) - 1
+    held = [v for v in (least, -200, -4, -3, -1, 0, 4, 5, 6, 100, 300, 2**31, most) if least <= v <= most]
+    schema = Schema({"n": integer(low, high, missing=missing, outside=outside)})
+    with open_table(pa.table({"n": pa.array([*held, None], type=kind)}), schema=schema, unit=rows()) as table:
+        question = ask.sum("n").on(schema, rows())
+        total = float(question.assemble(ask.read(table, [question])[0]))
+        few = ask.count(where="n > 3").on(schema, rows())
+        above = ask.read(table, [few])[0]
+    values = []
+    for value in [*held, None]:
+        inside = value is not None and low <= value <= high
+        clean = (
+            value if inside else None if value is None or outside == "missing" else min(max(value, low), high)
+        )
+        values.append(missing if clean is None else clean)
+    counted = [v for v in values if v is not None]
+    assert total == sum(counted)
+    assert int(above["count"]) == sum(v > 3 for v in counted)
