@@ -63,9 +63,12 @@ CHANGED: dict[str, list[Any]] = {
 
 
 def test_every_field_of_an_ask_changes_the_digest() -> None:
-    # A guess is for previews alone; bounded noise is for counts with a delta.
-    assert set(CHANGED) == {f.name for f in fields(Query)} - {"guess", "noise"}
+    # A guess is for previews alone; bounded noise is for counts with a delta; two tables agree, and not one alone.
+    assert set(CHANGED) == {f.name for f in fields(Query)} - {"agree", "guess", "noise"}
     unit = tacit.rows()
+    tables = [[tacit.query(tacit.count(by=k), name=k, epsilon=0.5, agree=agree) for k in ("a", "b")]
+              for agree in (False, True)]  # fmt: skip
+    differ([digest(*two, unit=unit) for two in tables])
     words: Any = {"schema": SCHEMA, "unit": unit, "budget": tacit.Approximate(epsilon=1.0, delta=1e-6)}
     counts = [tacit.query(tacit.count(), name="c", epsilon=0.5, delta=1e-6, noise=n) for n in ("", "bounded")]
     differ([make_plan([a], **words).digest for a in counts])

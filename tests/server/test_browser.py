@@ -44,6 +44,8 @@ def test_five_clicks_to_a_first_table_with_intervals(browser: Any, desk_server: 
     page = signed_in(browser, desk_server, "andy", viewport={"width": width, "height": 844})
     clicks = 1  # the button of the sign-in
     page.click("text=Ask Table people")
+    # A click ends when the page is there, before its style sheet may be.
+    page.wait_for_load_state("load")
     # One screen of form: the button that releases shows without scrolling, before and after the price came.
     box = page.locator("button[value=release]").bounding_box()
     assert box["y"] + box["height"] <= 844

@@ -111,6 +111,7 @@ def histogram_bayes(
     for (a, b), times in pairs.items():
         below += times * _pair(rows, float(a + b), float(a / (a + b)), level)
     best = min(noisy, guessed) * (1 + _SAFE)
+    # Where noise tells nothing both risks are one number, and the last digits of a sum must not choose between them.
     return HistogramBayes(
         n=rows,
         cells=len(chances),
@@ -119,7 +120,7 @@ def histogram_bayes(
         lower_bound=min(best, max(0.0, below * (1 - _SAFE))),
         constant=guessed * (1 + _SAFE),
         mechanism="the same guess whatever the data"
-        if guessed <= noisy
+        if guessed <= noisy * (1 + _SAFE)
         else "geometric noise and the best guess",
     )
 
