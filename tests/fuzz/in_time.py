@@ -465,13 +465,15 @@ def tell(report: TimeReport, number: int, sequence: History, finding: Finding, a
 
 
 def fuzz_in_time(args: Any) -> TimeReport:
-    """So many sequences, or as many as the time allows."""
+    """So many sequences, or as many as the time allows; Ctrl-C ends the run, not its summary."""
     report = TimeReport()
     number = 0 if args.batch is None else args.batch
     end = number + args.sequences
     while number < end and report.seconds < args.seconds:
         try:
             one_sequence(report, number, args)
+        except KeyboardInterrupt:
+            break
         except Exception:
             print(f"sequence {number} broke the fuzzer itself:\n{traceback.format_exc()}", flush=True)
             report.oracles["fuzzer"] += 1
