@@ -465,7 +465,7 @@ def tell(report: TimeReport, number: int, sequence: History, finding: Finding, a
 
 
 def fuzz_in_time(args: Any) -> TimeReport:
-    """So many sequences, or as many as the time allows; Ctrl-C ends the run, not its summary."""
+    """So many sequences, or as many as the time allows; Ctrl-C ends it, and prints the summary."""
     report = TimeReport()
     number = 0 if args.batch is None else args.batch
     end = number + args.sequences
