@@ -45,25 +45,24 @@ def tables() -> dict[str, tuple[list[Any], float, float]]:
     skew = rng.lognormal(10, 0.8, 1400)
     ties = rng.choice([20.0, 35.0, 40.0, 60.0], 3000, p=[0.15, 0.2, 0.5, 0.15])
     found = {
-        "skew, 1,400 in two groups": ([skew[split], skew[~split]], 0.0, 250_000.0),
-        "ties, 3,000": ([ties], 0.0, 100.0),
-        "10^6 rows": ([rng.gamma(2.0, 20_000.0, 10**6)], 0.0, 250_000.0),
+        "skew, 1,400": ([skew[split], skew[~split]], 0.0, 250_000.0),
+        "ties, 3,000": ([ties[:1800], ties[1800:]], 0.0, 100.0),
+        "10^6 rows": ([rng.gamma(2.0, 20_000.0, n) for n in (600_000, 400_000)], 0.0, 250_000.0),
     }
     if SHARED.exists():
         import pandas as pd
 
-        wages = pd.read_parquet(SHARED / "userlevel/nlswork.parquet")
-        column = "ln_wage" if "ln_wage" in wages else wages.select_dtypes("number").columns[-1]
-        found["nlswork wages"] = ([np.exp(wages[column].dropna().to_numpy(float))[:5000]], 0.0, 50.0)
+        wages = pd.read_parquet(SHARED / "userlevel/nlswork.parquet")[:5000]
+        put = np.exp(wages["ln_wage"].to_numpy(float))
+        races = wages["race"].to_numpy()
+        found["nlswork wages"] = ([put[races == r] for r in (1, 2)], 0.0, 50.0)
         adult = pd.read_csv(SHARED / "adult/adult_raw.csv", skipinitialspace=True)
         ages = next(c for c in adult if "age" in str(c).lower())
         groups = next(c for c in adult if str(c).lower() in ("sex", "gender"))
-        found["adult age by sex"] = (
-            [g[ages].to_numpy(float)[:5000] for _, g in adult.groupby(groups)], 0.0, 120.0
-        )  # fmt: skip
-        panel = pd.read_parquet(SHARED / "userlevel/rwm5yr.parquet")
-        income = next(c for c in panel if "inc" in str(c).lower())
-        found["rwm5yr income"] = ([panel[income].dropna().to_numpy(float)[:5000]], 0.0, 20.0)
+        found["adult age"] = ([g[ages].to_numpy(float)[:5000] for _, g in adult.groupby(groups)], 0.0, 120.0)
+        panel = pd.read_parquet(SHARED / "userlevel/rwm5yr.parquet")[:5000]
+        income, women = panel["hhninc"].to_numpy(float), panel["female"].to_numpy() == 1
+        found["rwm5yr income"] = ([income[women], income[~women]], 0.0, 20.0)
     return found
 
 

@@ -1,7 +1,7 @@
 """Additive models beside DP-EBM of interpret 0.7, and logistic regression, on real tables in one run.
 
-Both sides have the same declared bounds and categories; ours has 24 even bins a number, a ridge that follows from the
-price and smooth = 4: all settings are the defaults, which were fixed on flights. Processor seconds of fit alone.
+Both sides have the same declared bounds and categories; ours has 24 even bins a number, and all its settings are the
+defaults, which were fixed on made-up tables and flights. Processor seconds of fit alone.
 EBM=/path/to/python with interpret-core[dp] 0.7; without it the peer is left out. SEEDS (10), TABLES.
 """
 

@@ -53,6 +53,15 @@ def sampled(n: int) -> Plan:
     ]
 
 
+def rarely_sampled(n: int, *, together: bool) -> Plan:
+    """Multipliers from 1 to 10 and rates from .001 to .01, rising together or one rising while the other falls."""
+    rates = spread(0.001, 0.01, n)
+    return [
+        e.PoissonSampledEvent(event=e.GaussianEvent(noise_multiplier=x), sampling_rate=q)
+        for x, q in zip(spread(1.0, 10.0, n), rates if together else rates[::-1], strict=True)
+    ]
+
+
 def sampled_laplace(n: int) -> Plan:
     return [
         e.PoissonSampledEvent(event=e.LaplaceEvent(epsilon=x), sampling_rate=q)
@@ -135,6 +144,14 @@ def main() -> list[dict[str, Any]]:
             if exact and width > WIDTH:
                 rows[-1]["measure"] += " (asked: 1e-03)"
                 rows[-1]["ratio"] = 0.0
+    for together, n in ((t, n) for t in (True, False) for n in (10, 50, 100, 200, 1000)):
+        timed(rarely_sampled(2, together=together), 1e-6, "add-or-remove")
+        low, high, seconds = timed(rarely_sampled(n, together=together), 1e-6, "add-or-remove")
+        less, more, longer = timed(rarely_sampled(n, together=together), 1e-10, "add-or-remove")
+        width = max(asked(low, high), asked(less, more))
+        side = "with" if together else "against"
+        told = f"{n} different, Gaussian sampled at .001 to .01, rates {side} multipliers: width {width:.0e}"
+        rows.append(row(told, max(seconds, longer), 0.5))
     rows += peers()
     many = [
         e.PoissonSampledEvent(event=e.GaussianEvent(noise_multiplier=x), sampling_rate=q)

@@ -347,7 +347,7 @@ def kills(times: int = 100, seed: int = 1, clients: int = 3) -> dict[str, Any]:
                     got, answer = called("GET", f"/api/v1/jobs/question-{i}/answer", None, token)
                     if got == 200:
                         values = [r["columns"]["value"] for r in answer["releases"]]
-                        seen[f"question-{i}"] = (job["charge"], values)
+                        seen[str(job["job"])] = (job["charge"], values)
 
         threads = [threading.Thread(target=client, args=(n,), daemon=True) for n in range(clients)]
         for thread in threads:

@@ -1,6 +1,6 @@
-"""tacit publishes statistics about people without telling on any of them, and certifies each release.
+"""tacit publishes statistics about people without revealing any of them, and certifies each release.
 
-Names and packages are loaded when they are first used, so that importing tacit costs next to nothing.
+Names and packages load at first use, so that importing tacit costs next to nothing.
 """
 
 from __future__ import annotations

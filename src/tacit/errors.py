@@ -10,10 +10,10 @@
     │   │   ├── LedgerCorrupt      an entry was changed, removed, moved or cut off, or the file is damaged
     │   │   ├── LedgerLocked       another process held the ledger for longer than the wait
     │   │   └── LedgerVersion      the ledger was written by a newer version of tacit
-    │   ├── UnknownName            a word that is not in the closed list it was looked up in
+    │   ├── UnknownName            a word outside the closed list of its parameter
     │   │   └── UnknownColumn      a column that the schema does not declare, or the table does not have
     │   ├── UnitMismatch           two guarantees about different units, or a unit used as another
-    │   ├── BadData                a table that cannot be read as what it was said to be
+    │   ├── BadData                a table that does not fit its description
     │   ├── BadMessage             bytes that are no message of this joint release, or were altered
     │   ├── BadExpression          a filter outside the closed language of `where=`
     │   ├── MissingBounds          a statistic of a number whose bounds were not declared
@@ -23,17 +23,17 @@
     ├── FitFailed                  a model's solver missed its tolerance, after the charge       (exit 3)
     ├── ReadFailed                 the rows could not be read, after the charge, which stays       (exit 3)
     └── Refused                    well-formed, and the answer is no                               (exit 1)
-        ├── BudgetExceeded         what was asked does not fit in what is left
+        ├── BudgetExceeded         the request exceeds the remaining budget
         ├── JointRefused           a joint release that too few finish, or that shows different views
-        ├── NoLaw                  no theorem gives the step that was asked for
+        ├── NoLaw                  no theorem gives the requested step
         ├── NotAllowed             a ledger's roles say no: no such role, no approval, no signature
         ├── NotCertified           the numerical bound could not be made tight enough to be of use
-        └── NotReachable           no treatment of a table satisfies what was asked of it
+        └── NotReachable           no treatment of a table reaches the requested properties
 
 An error of any class that ends a release after its charge has `after_charge = True` and exit code 3.
 
-Errors carry fields and a hint. They never contain a value taken from a person's record: only
-parameters that the caller typed, names that the schema declares, and constants of the library.
+Errors carry fields and a hint. They never contain a value from a person's record, but only parameters that the caller
+typed, names that the schema declares, and constants of the library.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def visible(text: str) -> str:
 
 
 def shows_nothing(c: str) -> bool:
-    """Is this a character without a shape of its own? Blanks have one: they part words."""
+    """Whether this character has no shape of its own. Blanks have one: they part words."""
     return unicodedata.category(c) in _UNSEEN or ord(c) in _BLANK
 
 
@@ -141,7 +141,7 @@ class TacitError(Exception):
         super().__init__(f"{self.message}; {self.hint}" if hint else self.message)
 
     def mark_charged(self) -> None:
-        """Say that the budget was charged and nothing was released."""
+        """Marks that the budget was charged and nothing was released."""
         self.after_charge = True
         self.exit_code = self.EXIT_AFTER_CHARGE
 
@@ -173,7 +173,7 @@ class InvalidParameter(InvalidInput):
 
 
 class NoSuchFile(InvalidParameter):
-    """A file that was named is not there; the file of the nearest name beside it is named."""
+    """A named file does not exist; the error suggests the nearest name beside it."""
 
     def __init__(self, *, parameter: str, path: str, beside: Iterable[str] = ()) -> None:
         self.path = path
@@ -225,7 +225,7 @@ class LedgerVersion(LedgerError):
 
 
 class UnknownName(InvalidInput):
-    """A word is not in the closed list in which it was looked up; the nearest one is named."""
+    """A word is not in the closed list of its parameter; the error suggests the nearest one."""
 
     def __init__(self, *, what: str, name: str, known: Iterable[str], hint: str = "") -> None:
         self.what = what
@@ -313,7 +313,7 @@ class WrongType(InvalidInput):
 
 
 class UnitMismatch(InvalidInput):
-    """Two guarantees speak of different units, so that no statement about both exists as asked."""
+    """Two guarantees are about different units, so that no statement about both exists in this form."""
 
     def __init__(self, *, left: str, right: str, hint: str = "") -> None:
         self.left = left
@@ -348,7 +348,7 @@ class InternalError(TacitError):
 
 
 class FitFailed(TacitError):
-    """A model was not trained to its public tolerance. One fixed sentence, whatever happened."""
+    """A model was not trained to its public tolerance. One fixed sentence for every cause."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -392,7 +392,7 @@ class JointRefused(Refused):
 
 
 class NoLaw(Refused):
-    """No theorem gives the step that was asked for; the reason, and where known a counterexample."""
+    """No theorem gives the requested step; contains the reason and, if one is known, a counterexample."""
 
     def __init__(self, *, operation: str, reason: str, counterexample: str = "", hint: str = "") -> None:
         self.operation = operation

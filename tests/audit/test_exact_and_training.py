@@ -7,6 +7,7 @@ import math
 import random
 import secrets
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -242,3 +243,37 @@ def test_answers_that_never_differ() -> None:
         repeated_answers([1, 2], sensitivity=1)
     with pytest.raises(InvalidInput):
         repeated_answers([1, 2, 3, 4], sensitivity=1, noise="cauchy")
+
+
+def test_canaries_in_models_of_others_and_of_our_own() -> None:
+    """A canary has a column of its own: a model without noise knows each of them, one with noise does not."""
+    from sklearn.linear_model import LogisticRegression
+
+    from tacit import PrivateLogisticRegression
+    from tacit.functions.models import PublicBox
+    from tacit.noise.source import SeededSource
+
+    many, rng = 40, np.random.default_rng(6)
+    rows, targets = np.zeros((300, many)), rng.integers(0, 2, 300)
+    canaries = np.eye(many), np.ones(many, dtype=int)
+
+    def audit(make: Any, claim: str) -> Any:
+        coins = np.random.default_rng(7)
+        return training(
+            lambda x, y: make().fit(x, y), rows, targets, canaries=canaries, claim=claim, guesses=16,
+            coins=lambda n: coins.integers(0, 2, n),
+        )  # fmt: skip
+
+    plain = audit(lambda: LogisticRegression(C=1e3), "epsilon=1")
+    assert plain.rejected
+    assert plain.right == 16
+
+    def private() -> Any:
+        return PrivateLogisticRegression(
+            1.0, 1e-6, domain=PublicBox(low=0, high=1), classes=[0, 1], neighbours="add-or-remove",
+            source=SeededSource(seed=8),
+        )  # fmt: skip
+
+    ours = audit(private, "epsilon=1, delta=1e-6")
+    assert not ours.rejected
+    assert ours.right < 16

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from support.zoo import ZOO
-from tacit.audit import Tape, named_neighbours, replay
+from tacit.audit import Tape, named_neighbours, recorded, replay
 from tacit.audit.claimed import claim_of
 from tacit.audit.grey_box import Replay
 from tacit.audit.isolation import load
@@ -147,3 +147,27 @@ def test_the_source_of_tacit_is_recorded() -> None:
             words.append(default_source().words(5).tolist())
         assert words[0] == words[1]
     assert default_source().words(5).tolist() != words[0]
+
+
+def test_noise_of_a_compiled_library_is_recorded_where_it_is_named() -> None:
+    """A generator that no tape knows: without the decorator a replay sees it and says so."""
+    hidden = random.Random(7)  # made before the tape, and its method taken before: its draws are not noted
+    foreign = hidden.gauss
+    noise = recorded(lambda scale: foreign(0.0, scale))
+
+    def right(x: float) -> float:
+        return round((x + noise(1.0)) * 64) / 64
+
+    def wrong(x: float) -> float:
+        return x + noise(1.0 + x)
+
+    def unnamed(x: float) -> float:
+        return x + foreign(0.0, 1.0)
+
+    assert not run(right).partings
+    found = run(wrong).partings[0]
+    assert found.kind == "distribution"
+    assert found.accuses
+    assert run(unnamed).partings[0].kind == "state"
+    outside = {noise(1.0) for _ in range(3)}
+    assert len(outside) == 3

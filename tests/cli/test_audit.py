@@ -39,6 +39,22 @@ def greedy(x):
 def strange(x):
     return object()
 
+def writes(x):
+    for fd in range(3, 40):
+        try:
+            os.write(fd, b"\\x04\\x00\\x00\\x00K\\x05..")
+        except OSError:
+            pass
+    return x
+
+def floods(x):
+    for fd in range(3, 40):
+        try:
+            os.write(fd, b"\\xff" * 64)
+        except OSError:
+            pass
+    return x
+
 pairs = [(0.0, 1.0)]
 not_pairs = 7
 '''  # fmt: skip
@@ -101,6 +117,8 @@ def test_code_that_hangs_or_ends_is_an_output(file: Path, name: str) -> None:
         ("{}::nothing", ["--neighbours", "number"], "unknown"),
         ("{}::raises", ["--neighbours", "number"], "always"),
         ("{}::strange", ["--neighbours", "number"], "compared"),
+        ("{}::writes", ["--neighbours", "number"], "channel"),
+        ("{}::floods", ["--neighbours", "number"], "channel"),
         ("{}::fine", [], "for whom"),
         ("{}::fine", ["--neighbours", "rows"], "unknown"),
         ("{}::fine", ["--neighbours", "{}::not_pairs"], "pairs"),

@@ -75,7 +75,7 @@ def test_another_spelling_is_no_way_around_a_share(
     assert said(capsys, "plan plan.toml")[0] == 1
     code, out, err = said(capsys, "release plan.toml --out second --key again")
     assert (code, out) == (1, "")
-    assert "the share is that of 'bob', which is read alike; nothing was charged" in err
+    assert "the share is that of 'bob', a name that looks the same; nothing was charged" in err
     assert json.loads(said(capsys, "ledger show survey.ledger --json")[1])["spent"]["epsilon"] == 0.4
 
 

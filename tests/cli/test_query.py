@@ -98,9 +98,35 @@ def test_its_folder_verifies(plan: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert json.loads(capsys.readouterr().out)["ok"]
 
 
+def test_a_median_without_an_interval(plan: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = plan.parent / "out"
+    code, told, _ = run(
+        capsys, plan, "median income by region", "--no-interval", "--epsilon", 0.5, "--out", out
+    )
+    assert code == 0
+    assert "none were asked for" in told
+    assert "not known" not in told
+    assert "no interval" in (out / "values" / "quantiles-income-by-region.csv").read_text()
+    assert main(["verify", str(out), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["ok"]
+    assert main(["export", "sdmx", str(out), "--out", str(plan.parent / "sdmx")]) == 0
+    page = plan.parent / "nist.md"
+    assert main(["export", "nist", str(out), "--out", str(page)]) == 0
+    assert "No interval was asked for: quantiles-income-by-region" in page.read_text()
+    capsys.readouterr()
+    code, told, _ = run(capsys, plan, "median income by region", "--no-interval", "--epsilon", 0.5, "--json")
+    assert json.loads(told)["replayed"]
+    # With its interval it is another question, and is paid for.
+    code, told, _ = run(capsys, plan, "median income by region", "--epsilon", 0.5, "--json")
+    assert code == 0
+    assert json.loads(told)["charged"]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (("--statistic", "density", "--column", "income", "--epsilon", 1), "columns"),
+        (("mean income", "--no-interval", "--epsilon", 1), "quantiles alone"),
         (("what is it", "--epsilon", 1), "must begin with one of: average, count"),
         (("",), "must begin with one of"),
         (("mean incom", "--epsilon", 1), "'income'"),

@@ -87,7 +87,7 @@ def test_to_be_told_to_end_is_an_interrupt(tmp_path: Path) -> None:
         [sys.executable, "-c", code, *words], capture_output=True, check=False, cwd=tmp_path
     )
     assert done.returncode == 130
-    assert b"asking again for a recorded answer is free" in done.stderr
+    assert b"an earlier charge stays, and a recorded answer is free" in done.stderr
     assert {p.name for p in tmp_path.iterdir()} - {"t.ledger-data", "t.ledger-queue"} == {
         "plan.toml", "t.csv", "t.ledger",
     }  # fmt: skip

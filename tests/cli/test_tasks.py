@@ -280,6 +280,25 @@ def test_a_weighted_survey(desk: Desk) -> None:
     assert float(people["low"]) < float(people["value"]) < float(people["high"])
 
 
+def test_turnover_calibrated_to_a_register(desk: Desk) -> None:
+    random = np.random.default_rng(41)
+    staff = random.integers(0, 21, 9000)
+    turnover = np.clip(120.0 * staff + random.normal(0, 150, 9000), 0, 3000)
+    register = pd.DataFrame({"weight": 4.5, "employees": staff, "turnover": turnover})
+    register["turnover"] *= 0.98
+    register.sample(2000, random_state=1).to_csv("firms.csv", index=False)
+    text = desk.task("Turnover, calibrated to a register", "firms.toml")
+    exact = f"totals.employees = {int(staff.sum())}"
+    Path("firms.toml").write_text(Path("firms.toml").read_text().replace("totals.employees = 60000", exact))
+    assert text is None
+    assert desk("tacit release firms.toml --out turnover")[0] == 0
+    mean, total, weights = values("turnover/values/calibrated-turnover.csv")
+    assert [mean["measure"], total["measure"], weights["measure"]] == ["mean", "total", "sum of weights"]
+    assert float(mean["low"]) < register["turnover"].mean() < float(mean["high"])
+    assert float(total["high"]) - float(total["low"]) < 0.08 * float(total["value"])
+    assert float(weights["low"]) < 9000 < float(weights["high"])
+
+
 def test_standardised_death_rates(desk: Desk) -> None:
     random = np.random.default_rng(4)
     n = 20_000

@@ -19,6 +19,7 @@ import pytest
 
 from support.forged import bind, false, forge, looked, write
 from tacit.cli import main
+from tacit.exact.canonical import sha256
 
 PLAN = """
 [data]
@@ -66,6 +67,12 @@ name = "days"
 kind = "quantiles"
 column = "day"
 at = [0.25, 0.5]
+epsilon = 4.0
+[[release]]
+name = "alone"
+kind = "median"
+column = "age"
+interval = false
 epsilon = 4.0
 [[release]]
 name = "density"
@@ -196,6 +203,10 @@ ENDS: dict[str, tuple[str, Callable[[list[list[str]]], Any]]] = {
     ),
     "a word that flatters a mean": ("means", _put(LOW, lambda row: "0.0")),
     "a value called none": ("means", _put(QUALITY, lambda row: "no value")),
+    "a good median without an interval": ("alone", _put(QUALITY, lambda row: "good")),
+    "an interval that nobody bought": (
+        "alone", _all((LOW, lambda row: row[VALUE]), (HIGH, lambda row: row[VALUE])),
+    ),
     "a word that flatters a day": (
         "days", _all((LOW, lambda row: "2019-01-01"), (HIGH, lambda row: "2021-12-31"), (QUALITY, lambda row: "good")),
     ),
@@ -208,6 +219,15 @@ def test_ends_and_quality_fit_their_values_and_the_noise(folder: Path, name: str
     write(folder, release, change)
     found = false(folder)
     assert any("fit its values" in one for one in found)
+
+
+def test_a_value_that_has_an_interval_is_not_said_to_have_none(folder: Path) -> None:
+    path = folder / "values" / "means.csv"
+    path.write_text(
+        path.read_text().replace("too noisy to use", "no interval").replace("good", "no interval")
+    )
+    forge(folder, "means", lambda said: said["values"].update(sha256=sha256(path.read_bytes())))
+    assert any("none of its rule" in one for one in false(folder))
 
 
 FUNCTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], Any]]] = {

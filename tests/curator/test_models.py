@@ -90,6 +90,18 @@ def test_a_model_tells_what_it_was_taught() -> None:
         name = next(n for n in terms if n.startswith("x 0.3"))
         found = terms[name] + terms["(constant)"]
         assert found == pytest.approx(float(shape.function({"x": [0.5]})[0]), abs=0.02)
+        # The certificate has them too.
+        recorded = shape.certificate["function"]["terms"]
+        assert recorded == pytest.approx([float(v) for v in terms.values()], abs=1e-6)
+
+
+def test_rows_of_linear_models_are_short() -> None:
+    question = ASKS["linear"].on(tacit.Schema(DECLARED), tacit.rows())
+    fit, _ = perturbed_fit(question, Fraction(1), Fraction(1, 10**5))
+    # A number at its upper end, one of the categories, and the constant.
+    longest = np.linalg.norm(fit._linear(np.array([[1.0, 0.0, 1.0, 0.0]])))
+    assert 1 - 1e-9 < longest <= 1 + 2.0**-40
+    assert fit.noise.dimension == 5
 
 
 def test_bins_cover_every_step_once() -> None:
@@ -211,10 +223,12 @@ def test_interactions_see_what_shapes_cannot() -> None:
         fit = release.planned.assignment.fit
         codes = fit._codes({"x": np.array([0.0, np.nan]), "c": np.array([1.0, np.nan])})
         assert codes.shape[1] == 4
-        assert codes.shape[1] * fit.height**2 <= 1 + 2.0**-40
+        lengths = np.linalg.norm(fit.learned.matrix[codes].sum(axis=1), axis=1)
+        assert 0.3 < lengths.max() <= fit.learned.radius <= 1 + 2.0**-40
         assert bool((np.diff(codes, axis=1) > 0).all())
         names = [str(t) for t in release.table["term"]]
-        assert len(set(names)) == len(names) == fit.noise.dimension
+        assert len(set(names)) == len(names) == len(fit.learned.matrix)
+        assert fit.noise.dimension == fit.learned.dimension
         assert any("x" in n and "c = a" in n and "&" in n for n in names)
 
 

@@ -15,7 +15,9 @@ from tacit.curator.choice import calibrated
 from tacit.curator.planning import choose
 from tacit.curator.prices import price
 from tacit.curator.quantile_choice import SelectedRanks, SparseRanks
+from tacit.noise import SeededSource
 from tacit.sources import open_table
+from tacit.sources.axes import CountRows
 from tacit.statistics import read_cells
 from tacit.statistics.quantiles import fine_column, histograms, step_at
 
@@ -40,6 +42,23 @@ def test_a_plan_with_a_public_number_of_rows_is_released(epsilon: float, rows: i
         assert held.spent == spent
 
 
+@pytest.mark.parametrize("by", [(), "sex"])
+def test_a_plan_for_whole_numbers_is_released(by: Any) -> None:
+    """Whole numbers have a range each; the counts of the intervals are read in the planned, wider ranges."""
+    rng = np.random.default_rng(1)
+    data = pd.DataFrame({"x": rng.integers(0, 1001, 500), "sex": rng.choice(["f", "m"], 500)})
+    schema = {"x": tacit.integer(0, 1000), "sex": tacit.category(["f", "m"])}
+    with tacit.Curator(data, protect=tacit.rows(), schema=schema, budget=tacit.Pure(epsilon=9)) as held:
+        asked = tacit.quantiles("x", at=[0.25, 0.5, 0.75], by=by)
+        plan = held.preview(asked, epsilon=0.1, rows=500)
+        assignment = plan.releases[0].assignment
+        assert type(assignment) is SelectedRanks
+        assert assignment.finest > 1
+        (release,) = held.release(plan)
+        frame = release.table
+        assert bool((frame["low"] <= frame["value"]).all() and (frame["value"] <= frame["high"]).all())
+
+
 def chosen(epsilon: float, rows: int | None, statistic: Any = None) -> tuple[Any, SelectedRanks]:
     question = (statistic or tacit.median("x")).on(
         tacit.Schema({"x": tacit.number(0, 1000), "g": tacit.category(["a", "b"])}), tacit.rows()
@@ -54,6 +73,7 @@ def test_a_tenth_buys_the_intervals_and_a_twentieth_where_that_serves_better() -
         (1, None, 10), (0.01, None, 10), (0.5, 5000, 10), (1, 10**6, 20), (0.1, 300, 20), (0.1, 1, 20)
     ):  # fmt: skip
         _, made = chosen(epsilon, rows)
+        assert made.counts is not None
         whole = Fraction(made.selection.epsilon) + Fraction(made.counts.epsilon)
         assert whole == Fraction(str(epsilon))
         assert Fraction(made.counts.epsilon) * share == whole, (epsilon, rows)
@@ -62,6 +82,7 @@ def test_a_tenth_buys_the_intervals_and_a_twentieth_where_that_serves_better() -
 def test_stored_choices_with_another_share_are_made_for_their_question() -> None:
     """A release of a version that gave the intervals less is judged by what it ran, not by today's share."""
     question, made = chosen(1, None, tacit.quantiles("x", at=[0.25, 0.5], by="g"))
+    assert made.counts is not None
     assert calibrated(made, question) is True
     less = replace(
         made,
@@ -144,3 +165,93 @@ def test_a_declared_grid_has_no_more_ranges_than_values(top: int) -> None:
             (found,) = histograms(read, read_cells(table, [read], key=b"k" * 32)[0])
         assert found[1].tolist() == [1, 2]
         assert found[0][1] == made.selection.bins - 1
+
+
+@pytest.mark.parametrize("column", [tacit.number(0, 1000), tacit.integer(0, 1000)], ids=["sparse", "listed"])
+@pytest.mark.parametrize(("by", "rows"), [(None, None), ("g", 500)])
+def test_without_an_interval_the_values_get_the_whole_price(column: Any, by: Any, rows: int | None) -> None:
+    rng = np.random.default_rng(1)
+    data = pd.DataFrame({"x": rng.integers(0, 1001, 500), "g": rng.choice(["a", "b"], 500)})
+    schema = {"x": column, "g": tacit.category(["a", "b"])}
+    statistic = tacit.quantiles("x", at=[0.25, 0.5], by=by)
+    asked = tacit.query(statistic, interval=False, rows=rows)
+    with tacit.Curator(data, protect=tacit.rows(), schema=schema, budget=tacit.Pure(epsilon=9)) as held:
+        plan = held.preview(asked, epsilon=0.5)
+        made = plan.releases[0].assignment
+        assert isinstance(made, SelectedRanks)
+        assert made.counts is None
+        assert Fraction(made.selection.epsilon) == made.pure() == Fraction(1, 2)
+        (release,) = held.release(plan)
+        assert held.spent == tacit.Pure(epsilon=0.5)
+        frame = release.table
+        assert frame["value"].notna().all()
+        assert frame["low"].isna().all()
+        assert frame["high"].isna().all()
+        assert set(release.quality) == {"no interval"}
+        assert release.certificate["intervals"]["cover"].startswith("nothing")
+        (again,) = held.release(plan)
+        assert again.replayed
+        pd.testing.assert_frame_equal(again.table, frame)
+        # Choices with and without counts are told apart: neither is an answer to the other's question.
+        question = plan.releases[0].question
+        assert calibrated(made, question) is True
+        other = statistic.on(tacit.Schema(schema), tacit.rows())
+        assert calibrated(made, other) is False
+        assert calibrated(choose(other, price(epsilon=0.5)), question) is False
+
+
+def test_its_law_is_the_one_of_the_whole_price() -> None:
+    """From the definition: the law of a released median on two tables that differ in one row, on a grid of 8 values."""
+    schema = tacit.Schema({"x": tacit.integer(0, 7)})
+    question = tacit.query(tacit.median("x"), interval=False).statistic.on(schema, tacit.rows())
+    made: Any = choose(question, price(epsilon=0.75))
+    rate = float(made.selection.rate)
+    tables = [np.array([1, 0, 2, 0, 1, 3, 0, 1]) + extra for extra in (0, np.eye(8, dtype=int)[1])]
+    laws = []
+    for counts in tables:
+        ranks = np.concatenate([[0], np.cumsum(counts)])
+        low, high = ranks[:-1].astype(float), ranks[1:].astype(float)
+        low[0], high[-1] = -np.inf, np.inf
+        heads = np.exp(-rate * np.maximum(np.maximum(low - ranks[-1] / 2, ranks[-1] / 2 - high), 0))
+        law = np.zeros(8)
+        for shown in range(1, 1 << 8):
+            on = np.array([shown >> k & 1 for k in range(8)], dtype=bool)
+            law[on] += np.prod(np.where(on, heads, 1 - heads)) / on.sum()
+        laws.append(law)
+    assert np.allclose([law.sum() for law in laws], 1)
+    assert np.abs(np.log(laws[0] / laws[1])).max() <= 0.75
+    source = SeededSource(seed=3)
+    drawn = np.array([
+        made.read(question, made.run(question, [Held(tables[0])], source=source), Fraction(19, 20)).value[0]
+        for _ in range(4000)
+    ])  # fmt: skip
+    seen = np.bincount(drawn.astype(int), minlength=8) / 4000
+    assert np.abs(seen - laws[0]).max() < 0.035
+
+
+class Held:
+    """A histogram as an engine gives it."""
+
+    def __init__(self, counts: Any) -> None:
+        self.values, self.keys = {CountRows(where=None): counts}, None
+
+
+def test_only_quantiles_pay_for_their_intervals() -> None:
+    with pytest.raises(tacit.errors.InvalidParameter, match="quantiles alone"):
+        tacit.query(tacit.mean("x"), interval=False)
+    with pytest.raises(tacit.errors.InvalidParameter, match="interval"):
+        tacit.query(tacit.median("x"), interval=True)
+    data = pd.DataFrame({"x": np.arange(50.0)})
+    schema = {"x": tacit.number(0, 1000)}
+    with tacit.Curator(data, protect=tacit.rows(), schema=schema, budget=tacit.Pure(epsilon=9)) as held:
+        with pytest.raises(tacit.errors.InvalidParameter, match="sampling"):
+            held.preview(tacit.query(tacit.median("x"), interval=False, sampling=True), epsilon=1)
+        # Many shares come from one noise, with intervals that cost nothing: they are there.
+        many = tacit.query(tacit.quantiles("x", at=[k / 40 for k in range(1, 40)]), interval=False)
+        assert held.release(many, epsilon=1).table["low"].notna().all()
+
+
+def test_the_digest_of_a_quantile_is_what_it_was() -> None:
+    assert "interval" not in tacit.median("x").describe()
+    alone = tacit.query(tacit.median("x"), interval=False).statistic
+    assert alone.describe() == {**tacit.median("x").describe(), "interval": False}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from tacit.functions.models import (
     holdout_report,
 )
 from tacit.functions.models.columns import LONGEST, DeclaredColumns
+from tacit.functions.models.contrasts import Contrasts, contrasts
 from tacit.functions.models.losses import ClippedPoisson
 from tacit.functions.models.objective import DenseDesign
 from tacit.functions.models.perturbed import PerturbedPlan, bought_columns, perturbed_head
@@ -123,7 +125,28 @@ def test_what_is_drawn_costs_what_was_asked(changes: dict[str, Any], delta: floa
         assert model.guarantee_.bound.kind == "pure"
 
 
+def codes_are_short(columns: DeclaredColumns, codes: Any) -> bool:
+    """Every row of the additive model's coordinates, by itself, at small and large noise."""
+    for noise in (0.5, 5.0, 200.0):
+        for rows in (100, 10**6):
+            learned = contrasts(columns, noise_std=noise, ridge=1.0, rows=rows, loss="logistic")
+            table = learned.matrix[codes].sum(axis=1)
+            assert table.shape == (len(codes), learned.dimension)
+            longest = float(np.linalg.norm(table, axis=1).max())
+            assert 0.3 < longest <= learned.radius <= LONGEST
+            # Whatever is guessed, the ridge is at least the one that the proof needs.
+            assert learned.ridges.min() >= 1.0
+            assert np.linalg.eigvalsh(learned.penalty(1.0)).min() >= 0
+    return True
+
+
 def test_no_row_is_longer_than_the_proof_says() -> None:
+    paired = DeclaredColumns.of({"c0": (0, 100), "c1": ["a", "b"]}).with_terms(interactions=[("c0", "c1")])
+    assert 1 - 1e-9 < Contrasts.plain(paired).radius <= LONGEST
+    with pytest.raises(InvalidParameter):
+        Contrasts(
+            blocks=(np.full((2, 2), 0.8),), ridges=np.ones(2), curvatures=np.ones(2), effects=np.ones(2)
+        )
     X, _ = people(50)
     X[3, 0], X[4, 1], X[5, 0], X[6, 0], X[7, 1] = 1e300, None, np.nan, "words", 2**70
     for count in range(1, 12):
@@ -132,12 +155,12 @@ def test_no_row_is_longer_than_the_proof_says() -> None:
         assert np.linalg.norm(columns.linear(table), axis=1).max() <= 1 + 2.0**-40
         codes = columns.codes(table)
         assert codes.shape == (50, count + 1)
-        assert (count + 1) * columns.height**2 <= (1 + 2.0**-40) ** 2
+        assert codes_are_short(columns, codes)
         if count > 2:
             paired = columns.with_terms(interactions=[("c0", "c1"), ("c1", "c2")])
             codes = paired.codes(table)
             assert codes.shape == (50, count + 3)
-            assert (count + 3) * paired.height**2 <= (1 + 2.0**-40) ** 2
+            assert codes_are_short(paired, codes)
             assert bool((np.diff(codes, axis=1) > 0).all())
             assert codes.max() == paired.dimension - 1
             codes = columns.codes(table)
@@ -204,6 +227,35 @@ def test_bins_that_are_bought_follow_the_noisy_rows() -> None:
     assert shape.half is not None
     assert bool((shape.half > 0).all())
     assert model.model_.counts.sum() > 0
+
+
+def test_what_the_penalty_does_is_said() -> None:
+    """`kept` is the shrinkage that a simulated fit of the expected effects has, without reading a row."""
+    columns = DeclaredColumns.of({"x": (0, 1, 8), "town": ["a", "b", "c"]})
+    for noise in (3.0, 30.0):
+        learned = contrasts(columns, noise_std=noise, ridge=1.0, rows=10_000, loss="logistic")
+        assert all(0 <= k <= 1 for k in learned.kept)
+        h, r = learned.curvatures, learned.ridges
+        two = learned.blocks[1].shape[1] - 1
+        at = learned.blocks[0].shape[1]
+        assert learned.kept[1] == pytest.approx((h / (h + r))[at : at + two].mean(), rel=0.01)
+    # One declared value: whether a row has it is learned. Nothing overflows at the largest weight.
+    one = DeclaredColumns.of({"town": ["a"], "x": (0, 1, 1)})
+    for smooth in (0.0, 1e308):
+        found = contrasts(one, noise_std=3.0, ridge=1.0, rows=10_000, loss="logistic", smooth=smooth)
+        assert found.dimension == 3
+        assert all(np.isfinite(b).all() and (b[0] == -b[1]).all() for b in found.blocks[:2])
+        wide = contrasts(columns, noise_std=3.0, ridge=1.0, rows=10_000, loss="logistic", smooth=smooth)
+        assert np.isfinite(wide.matrix).all()
+    low, high = (
+        contrasts(columns, noise_std=noise, ridge=1.0, rows=10_000, loss="logistic").kept for noise in (30, 3)
+    )
+    assert all(a < b for a, b in zip(low, high, strict=True))
+    X, y = people(300)
+    model = additive().fit(X, y)
+    assert 0 < model.shapes_["age"].kept < 1
+    assert model.shapes_.to_dict()["columns"][0]["kept"] == model.shapes_["age"].kept
+    assert additive(epsilon=4).fit(X, y).shapes_["age"].kept > model.shapes_["age"].kept
 
 
 def test_linear_and_poisson_find_the_line() -> None:
@@ -370,25 +422,28 @@ def test_expected_errors_are_those_of_simulated_fits() -> None:
     random = np.random.default_rng(0)
     table = ReferenceTable(dimension=6, rows=4000, radius=1.0, loss=Huber(threshold=0.5))
     h = 4000 / np.arange(1, 7) / (1 / np.arange(1, 7)).sum()
-    true = np.ones(6)
+    true = np.full(6, math.sqrt(0.1))
 
     def excess(found: np.ndarray) -> float:
         return float((h * (found - true) ** 2).sum(axis=1).mean() / (2 * 4000))
 
-    noise = random.normal(0, 30, (40_000, 6))
-    assert excess((h * true + noise) / (h + 50)) == pytest.approx(table.perturbed(30, 50), rel=0.03)
+    # The sample moves the gradient by a variance of a tenth of the curvature.
+    sample = random.normal(0, 1, (20_000, 6)) * np.sqrt(0.1 * h)
+    noise = random.normal(0, 30, (20_000, 6))
+    assert excess((h * true + sample + noise) / (h + 50)) == pytest.approx(table.perturbed(30, 50), rel=0.03)
     mu = gaussian_budget(epsilon=1, delta=1e-6).mu
     rivals = dict(table.rivals(1, 1e-6))
     moved = [
-        excess(h / (h + r) * true + random.normal(0, 0.5 / (r * mu), (20_000, 6)))
+        excess((h * true + sample) / (h + r) + random.normal(0, 0.5 / (r * mu), (20_000, 6)))
         for r in np.geomspace(10, 1000, 40)
     ]
     assert min(moved) == pytest.approx(rivals["output noise"], rel=0.05)
     steps = []
-    for times in (1, 2, 4, 8, 16, 32, 64):
+    for part, times in product((1.0, 0.5, 0.25, 0.1), (1, 4, 8, 16, 32, 64, 128, 256)):
         w = np.zeros((4000, 6))
         for _ in range(times):
-            w = w - (h * (w - true) + random.normal(0, 0.5 / mu * math.sqrt(times), w.shape)) / 4000
+            noisy = h * (w - true) - sample[:4000] + random.normal(0, 0.5 / mu * math.sqrt(times), w.shape)
+            w = w - noisy * part / h.max()
         steps.append(excess(w))
     assert min(steps) == pytest.approx(rivals["noisy gradients"], rel=0.05)
 
@@ -446,14 +501,18 @@ def test_declared_terms_of_an_additive_model() -> None:
         logit += pair["values"][one * (max(pair["groups"][1]) + 1) + two]
         point = np.array([[age, town]], dtype=object)
         assert logit == pytest.approx(float(model.decision_function(point)[0]))
-    assert "<rect" in model.shapes_.svg("age × town")
+    picture = model.shapes_.svg("age × town")
+    assert "<rect" in picture
+    # Both columns are named, and their groups.
+    assert all(f">{text}</text>" in picture for text in ("age", "town", "a", "b", "(other)", "0 to 12.5"))
+    assert all(f">{text}</text>" in model.shapes_.svg("town") for text in ("a", "b", "(other)"))
     assert any(row["column"] == "age × town" for row in model.shapes_.scorecard())
     rising = additive(epsilon=0.1, monotone={"age": "increasing"}).fit(X, y)
     falling = additive(epsilon=0.1, monotone={"age": "decreasing"}, buy_bins=True).fit(X, y)
     steep = falling.model_.slope
     assert falling.shapes_["age"].half is not None
     plain = _stds(falling.model_)[: len(falling.shapes_["age"].values)]
-    assert falling.shapes_["age"].half == pytest.approx(1.96 * plain * falling.columns_.height * steep)
+    assert falling.shapes_["age"].half == pytest.approx(1.96 * plain * steep)
     for fitted, way in ((rising, 1), (falling, -1)):
         values = fitted.shapes_["age"].values[:-1]
         assert bool((np.diff(values) * way >= -1e-12).all())

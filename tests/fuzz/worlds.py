@@ -303,7 +303,15 @@ def draw_weighted(
         return st.inequality(one, by=by, where=where, bins=rng.choice([3, 8]))
     if rng.random() < 0.3:
         return st.rate(one, rng.choice(names), by=by, where=where, per=rng.choice([1, 1000]))
-    match rng.choice(["count", "mean", "proportion", "ratio", "total"]):
+    match rng.choice(["calibrated", "count", "mean", "proportion", "ratio", "total"]):
+        case "calibrated":
+            totals = dict.fromkeys(
+                rng.sample(names, min(rng.choice([1, 2]), len(names))), rng.choice([0, 50, 100])
+            )
+            return st.calibrated(
+                one, where=where, population=100, totals=totals,
+                survey_weight=rng.choice([None, about["survey_weight"]]),
+            )  # fmt: skip
         case "count":
             return st.count(**about)
         case "mean":

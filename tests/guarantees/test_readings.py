@@ -17,7 +17,7 @@ from support import independent as second
 from support.promises import REPLACE, on_random_data, promise
 from support.strategies import any_closed, deltas, epsilons
 from tacit.guarantees import Bound, BoundedAdversary, Priors, RandomData
-from tacit.guarantees.explain import NO_PROTECTION
+from tacit.guarantees.guarantee import NO_PROTECTION
 
 advantages = st.one_of(st.sampled_from([0.0, 2.0**-100, 1e-6, 0.3, 1.0]), st.floats(0, 1))
 definitions = st.sampled_from(["sim", "ind"])

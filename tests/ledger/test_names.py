@@ -253,7 +253,7 @@ def test_a_name_that_was_only_charged_before_does_not_escape_a_later_share(
     ledger.share("carl", Pure(epsilon=0.25))
     with pytest.raises(InvalidParameter, match="not be read as"):
         ledger.share("bob", Pure(epsilon=0.25))
-    with pytest.raises(NotAllowed, match="read alike"):
+    with pytest.raises(NotAllowed, match="looks the same"):
         ledger.reserve(ask("cаrl", "k3"))
 
 

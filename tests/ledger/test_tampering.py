@@ -12,6 +12,7 @@ from tacit.errors import BudgetExceeded, InvalidParameter, LedgerCorrupt
 from tacit.exact.canonical import canonical, sha256
 from tacit.guarantees import Pure
 from tacit.ledger import Ledger, Ticket, overview, verify_ledger
+from tacit.ledger.entries import read_entry
 
 
 @pytest.fixture
@@ -199,3 +200,23 @@ def test_an_entry_is_its_text(written: Ledger) -> None:
     for entry in written.entries():
         assert sha256(entry.content) == entry.digest
         assert json.loads(entry.content) == entry.body
+
+
+def test_an_entry_in_another_spelling_cannot_be_read(tmp_path: Path) -> None:
+    """One content has one text: another one with a digest of its own is no entry, nor is what is no JSON."""
+    with Ledger.create(tmp_path / "a.ledger", budget=promise(1.0)) as ledger:
+        said = ledger.note("a sentence", by="custodian")
+    text, deep = said.content, "[" * 100_000 + "]" * 100_000
+    assert read_entry(sequence=said.sequence, digest=sha256(text), content=text)[0] == said
+    turned = json.dumps(dict(reversed(list(json.loads(text).items()))), separators=(",", ":"))
+    others = [
+        text.replace(":", ": ", 1),
+        turned,
+        *(text.replace('"a sentence"', odd) for odd in ("NaN", deep)),
+    ]
+    for other in others:
+        assert other != text
+        assert read_entry(sequence=said.sequence, digest=sha256(other), content=other) == (
+            None,
+            "cannot be read",
+        )

@@ -344,21 +344,35 @@ def test_certified_gradients_count_slopes_that_cancellation_spoils(seed: int) ->
         assert true <= problem.certified(weights) <= true + 0.1
 
 
-def test_bins_are_dense_rows_of_zeros_and_heights() -> None:
+def test_places_of_blocks_are_dense_rows() -> None:
     random = np.random.default_rng(3)
     codes = np.column_stack([random.integers(0, 4, 50), 4 + random.integers(0, 3, 50), np.full(50, 7)])
-    height = 1 / math.sqrt(3)
-    table = np.zeros((50, 8))
-    for j in range(3):
-        table[np.arange(50), codes[:, j]] = height
-    binned = BinnedDesign(codes=codes, bins=8, height=height, radius=1.0)
-    dense = DenseDesign(table=table, radius=1.0)
-    w, c = random.normal(size=8), random.normal(size=50)
+    blocks = (random.normal(size=(4, 3)), random.normal(size=(3, 2)), np.array([[0.7]]))
+    table = np.hstack(
+        [b[codes[:, j] - start] for j, (b, start) in enumerate(zip(blocks, (0, 4, 7), strict=True))]
+    )
+    longest = math.sqrt(sum((b**2).sum(axis=1).max() for b in blocks))
+    binned = BinnedDesign(codes=codes, blocks=blocks, radius=longest)
+    dense = DenseDesign(table=table, radius=longest)
+    w, c = random.normal(size=6), random.normal(size=50)
+    assert (binned.rows, binned.dimension, binned.places) == (50, 6, 8)
     assert binned.model(w) == pytest.approx(dense.model(w))
     for name in ("pull", "exact_pull"):
         assert getattr(binned, name)(c) == pytest.approx(getattr(dense, name)(c))
     # The dense one is in single precision, which is enough for the solver's steps.
-    assert binned.gram(np.abs(c)) == pytest.approx(dense.gram(np.abs(c)), rel=1e-5, abs=1e-6)
+    assert binned.gram(np.abs(c)) == pytest.approx(dense.gram(np.abs(c)), rel=1e-5, abs=1e-5)
+    # The error of the products is within what is counted, by fractions.
+    exact = [
+        sum(
+            (Fraction(float(v)) * Fraction(float(x)) for v, x in zip(c, table[:, k], strict=True)),
+            Fraction(0),
+        )
+        for k in range(6)
+    ]
+    for precise in (False, True):
+        found = (binned.exact_pull if precise else binned.pull)(c)
+        off = math.sqrt(sum(float(Fraction(float(f)) - e) ** 2 for f, e in zip(found, exact, strict=True)))
+        assert off <= binned.pull_error(float(np.abs(c).sum()), exact=precise)
 
 
 def test_refusals() -> None:

@@ -119,12 +119,13 @@ def test_the_cost_is_reached(share, behind):
 
 
 @pytest.mark.parametrize("weighted", [{}, ROUND])
+@pytest.mark.parametrize("shares", [(QUARTER, HALF), (QUARTER, HALF, 1 - QUARTER)], ids=["two", "three"])
 @pytest.mark.parametrize(
     "counts", [[3, 0, 0, 2, 0, 4, 1, 0], [0] * 8, [0, 30, 0, 0, 0, 0, 1, 0], [2, 0, 0, 0, 0, 0, 0, 2]]
 )
-def test_draws_follow_the_law(counts, weighted):
+def test_draws_follow_the_law(counts, shares, weighted):
     """What `release` draws, choices inside choices included."""
-    m = SparseRankSelection(bins=8, shares=(QUARTER, HALF), epsilon=1, **weighted)
+    m = SparseRankSelection(bins=8, shares=shares, epsilon=1, **weighted)
     runs, expected = 2500, law(counts, m)
     seen = dict.fromkeys(expected, 0)
     for row in drawn(m, counts, runs, 1).tolist():

@@ -226,6 +226,8 @@ def _fork(job: Job, place: Path) -> int:
     code = 3
     try:
         os.setsid()
+        # A run in the background of a script ignores Ctrl-C; the tests' own interrupts must arrive all the same.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         code = _child(job, place)
     except BaseException:
         with (place / "said").open("a") as file:

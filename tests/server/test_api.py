@@ -87,6 +87,7 @@ def test_errors_from_afar_are_those_of_the_library(desk_server: Served) -> None:
     tacit.quantiles("age", at=[0.5, 0.9]), tacit.proportion("age > 3", by="region"), tacit.margins(["region", "age"]),
     tacit.contingency(["region", tacit.bins("age", 3)]), tacit.standard_deviation("age"), tacit.variance("age"),
     tacit.histogram("age", bins=[0, 50, 110], by="region"), tacit.histogram("age", bins=4), tacit.ranges("age", bins=5),
+    tacit.query(tacit.median("income", "region"), interval=False),
     tacit.query(tacit.sum("income"), name="all", weight=2, consistent=False), tacit.query(tacit.count(), within=50),
 ], ids=str)  # fmt: skip
 def test_a_statistic_is_sent_in_words_that_give_it_back(ask: Any) -> None:

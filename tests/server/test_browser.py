@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from support.servers import PASSWORD, Served
+from support.servers import PASSWORD, Served, csrf
 from tacit.server.store import TABLES
 
 CHROMIUM = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), "")
@@ -37,6 +37,30 @@ def signed_in(browser: Any, server: Served, name: str, **options: Any) -> Any:
     page.click("button.main")
     page.wait_for_url("**/tables")
     return page
+
+
+def waiting_and_published(server: Served) -> tuple[str, str]:
+    """The pages of a request that waits, and of a published release."""
+    head = {"Authorization": f"Bearer {server.token('andy')}"}
+    client, asked = server.client("andy"), {"releases": [{"kind": "sum", "column": "age", "by": ["region"]}]}
+    made = client.post(
+        "/api/v1/tables/people/request",
+        json={**asked, "spend": {"epsilon": 0.031}, "note": "x"},
+        headers=head,
+    ).json()
+    job = client.post(
+        "/api/v1/tables/people/release", json={**asked, "spend": {"epsilon": 0.032}}, headers=head
+    ).json()["job"]
+    assert "/releases/" in str(server.wait(client, job).url)
+    clara = server.client("clara")
+    said = {
+        "csrf": csrf(clara.get("/account").text),
+        "act": "publish",
+        "title": "Ages",
+        "summary": "All of them.",
+    }
+    public = clara.post(f"/releases/{job}", data=said).url.path
+    return f"/requests/people/{made['request']}", public
 
 
 @pytest.mark.parametrize("width", [1200, 390])
@@ -171,6 +195,66 @@ def test_without_a_script(browser: Any, desk_server: Served) -> None:
     page.context.close()
 
 
+def test_the_slider_is_a_price_and_the_price_says_what_one_gets(browser: Any, desk_server: Served) -> None:
+    """Price, expected error and the smallest possible error follow the slider; nothing is spent."""
+    before = desk_server.desk.overview(desk_server.desk.store.one(TABLES, name="people"))["spent"]  # type: ignore[arg-type]
+    page = signed_in(browser, desk_server, "andy")
+    page.goto("/tables/people/ask")
+    page.check("input[name=pay][value=own]")
+    told = {}
+    for place in (10, 60, 100):
+        page.evaluate(
+            "v => { const s = document.getElementById('slider'); s.value = v;"
+            " s.dispatchEvent(new Event('input', { bubbles: true })); }",
+            place,
+        )
+        amount = page.input_value("#amount")
+        page.wait_for_function(
+            "a => document.querySelector('#price .big')?.textContent === `epsilon = ${a}`", arg=amount
+        )
+        cells = page.locator("#price tbody td").all_inner_texts()
+        told[float(amount)] = [float(c.replace("±", "").split()[0].replace(",", "")) for c in cells[1:3]]
+    # A higher price: a smaller error, and never below what no method can be below.
+    errors = [told[a][0] for a in sorted(told)]
+    assert errors == sorted(errors, reverse=True)
+    assert len(set(errors)) == 3
+    assert all(floor <= error for error, floor in told.values())
+    # Beyond what is left the page says what would fit.
+    page.fill("#amount", "3.9")
+    page.wait_for_selector("#price .problem")
+    assert "What would fit: epsilon = " in page.inner_text("#price")
+    page.context.close()
+    assert desk_server.desk.overview(desk_server.desk.store.one(TABLES, name="people"))["spent"] == before  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("width", [1200, 390])
+def test_no_page_is_wider_than_the_screen(browser: Any, desk_server: Served, width: int) -> None:
+    """And nothing of the audit log or of a ledger lies beyond its edge."""
+    page = signed_in(browser, desk_server, "clara", viewport={"width": width, "height": 844})
+    for path in (
+        "/audit",
+        "/ledger/people",
+        "/people",
+        "/requests",
+        "/releases",
+        "/tables/people",
+        "/account",
+        "/public",
+    ):
+        page.goto(path)
+        page.wait_for_load_state("load")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+        if width < 500:
+            hidden = (
+                "Array.from(document.querySelectorAll('table.stack')).filter("
+                "t => t.parentElement.scrollWidth > t.parentElement.clientWidth).length"
+            )
+            assert page.evaluate(hidden) == 0, path
+            if path in ("/audit", "/ledger/people", "/people"):
+                assert page.locator("table.stack").count() == 1, path
+    page.context.close()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious(browser: Any, desk_server: Served, scheme: str) -> None:
@@ -179,13 +263,16 @@ def test_axe_finds_nothing_serious(browser: Any, desk_server: Served, scheme: st
     ).Axe()
     (desk_server.settings.roots["tables"] / "fresh.csv").write_text("who,age\na,1\n")
     serious = []
+    request, public = waiting_and_published(desk_server)
     visits = {
         "clara": [
             "/tables", "/tables/people", "/tables/people/ask", "/new-table",
             "/new-table/declare?source=tables/fresh.csv",
-            "/people", "/releases", "/requests", "/ledger/people", "/audit", "/account", "/public", "/nothing-here",
+            "/people", "/releases", "/requests", "/ledger/people", "/audit", "/account", "/public",
+            "/nothing-here", public,
         ],
-        "olga": ["/account"],
+        "olga": ["/account", "/requests", request],
+        "andy": ["/requests", request, "/releases"],
     }  # fmt: skip
     for name, paths in visits.items():
         page = signed_in(browser, desk_server, name, color_scheme=scheme, bypass_csp=True)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import signal
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -307,18 +312,67 @@ def test_a_job_is_stopped_on_a_tick(desk: Desk, monkeypatch: pytest.MonkeyPatch)
     job = submitted(desk)
     worker = Worker(desk.store, desk.settings.releases, "", tick=30.0)
     monkeypatch.setattr(jobs, "LEASE", 0.3)
-    real = jobs.mark
+    real, renew = jobs.mark, jobs.renew
+    noticed = threading.Event()
 
     def and_cancel(*given: Any) -> bool:
+        # The wish to stop comes now, and the job waits until the worker's watch has seen it twice.
         jobs.cancel(desk.store, job)
+        assert noticed.wait(30.0)
         return real(*given)
 
+    wishes = []
+
+    def watched(*given: Any) -> tuple[bool, bool]:
+        held, stop = renew(*given)
+        wishes.extend([stop] * stop)
+        if len(wishes) > 2:
+            noticed.set()
+        return held, stop
+
     monkeypatch.setattr(jobs, "mark", and_cancel)
+    monkeypatch.setattr(jobs, "renew", watched)
     taken = jobs.claim(desk.store, worker.name)
     assert taken is not None
     worker.run(taken)
+    assert noticed.is_set()
     assert state_of(desk, job) == "done"
     assert charges(desk) == ["committed"]
+
+
+def test_jobs_can_be_stopped_where_the_server_runs_in_the_background(desk: Desk) -> None:
+    """`tacit serve &` in a script: the shell lets the server, and so its workers, ignore interrupts."""
+    settings = desk.settings
+    said = {
+        "folder": str(settings.folder), "database": settings.database, "releases": str(settings.releases),
+        "folders": [], "named": [], "tick": 0.0,
+    }  # fmt: skip
+    start = (
+        "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN);"
+        "os.execv(sys.executable, [sys.executable, '-m', 'tacit.server.worker'])"
+    )
+    with subprocess.Popen([sys.executable, "-c", start], stdin=subprocess.PIPE, bufsize=0) as process:
+        try:
+            assert process.stdin is not None
+            process.stdin.write(json.dumps(said).encode() + b"\n")
+            job = submitted(desk)
+            give_up = time.monotonic() + 60.0
+            while state_of(desk, job) != "done" and time.monotonic() < give_up:
+                time.sleep(0.05)
+            assert state_of(desk, job) == "done"
+            process.send_signal(signal.SIGINT)  # A wish to stop that came between two jobs: it goes on.
+            again = submitted(desk)
+            while state_of(desk, again) != "done" and time.monotonic() < give_up:
+                time.sleep(0.05)
+            assert state_of(desk, again) == "done"
+            caught = Path(f"/proc/{process.pid}/status")
+            if caught.exists():
+                masks = dict(
+                    line.split(":\t", 1) for line in caught.read_text().splitlines() if ":\t" in line
+                )
+                assert int(masks["SigCgt"], 16) >> (signal.SIGINT - 1) & 1
+        finally:
+            process.kill()
 
 
 def test_a_form_that_comes_back_with_another_question_is_another_job(desk: Desk) -> None:

@@ -18,7 +18,7 @@ import httpx
 import pytest
 
 from support.ledgers import quick_folder
-from support.servers import Served, csrf, people_of, served, settings_for
+from support.servers import PASSWORD, Served, csrf, people_of, served, settings_for
 from tacit.server.settings import Oidc
 
 joserfc = pytest.importorskip("joserfc", reason="needs the extra oidc")
@@ -116,8 +116,15 @@ def test_bind_once_then_sign_in_and_forged_answers_do_not(world: tuple[Served, P
     anybody = found.client()
     anybody.follow_redirects = False
     assert through(anybody, provider, anybody.get("/single-sign-on")).status_code == 403
-    begin = client.post("/single-sign-on/bind", data={"csrf": csrf(client.get("/account").text)})
+    # A binding outlives session and password: somebody at a screen that was left alone cannot make one.
+    token = csrf(client.get("/account").text)
+    for wrong in ({}, {"password": ""}, {"password": "a guess of mine"}):
+        begin = client.post("/single-sign-on/bind", data={"csrf": token, **wrong})
+        assert begin.status_code == 403
+        assert "the password is wrong" in begin.text
+    begin = client.post("/single-sign-on/bind", data={"csrf": token, "password": PASSWORD})
     assert through(client, provider, begin).headers["location"] == "/account"
+    assert "is bound to an identity there" in client.get("/account").text
     back = through(anybody, provider, anybody.get("/single-sign-on"))
     assert back.headers["location"] == "/tables"
     assert "andy" in anybody.get("/account").text
@@ -136,7 +143,10 @@ def test_bind_once_then_sign_in_and_forged_answers_do_not(world: tuple[Served, P
     other.follow_redirects = False
     assert through(other, provider, other.get("/single-sign-on")).status_code == 403
     provider.signs = provider.key
-    assert through(other, provider, other.get("/single-sign-on"), state="another").status_code == 403
+    for state in ("another", "\u00e9", ""):
+        assert through(other, provider, other.get("/single-sign-on"), state=state).status_code == 403
+    odd = {"cookie": "tacit-single-sign-on=7b7d.\u00e9".encode()}
+    assert other.get("/single-sign-on/back?code=c&state=x", headers=odd).status_code == 403
     # An answer counts once, for the browser that began.
     begin = other.get("/single-sign-on")
     stranger = found.client()
@@ -144,7 +154,7 @@ def test_bind_once_then_sign_in_and_forged_answers_do_not(world: tuple[Served, P
     assert through(stranger, provider, begin).status_code == 403
     # An account that is bound cannot be bound to another identity, not even by who is signed in.
     provider.forged = {"sub": "subject-9"}
-    begin = client.post("/single-sign-on/bind", data={"csrf": csrf(client.get("/account").text)})
+    begin = client.post("/single-sign-on/bind", data={"csrf": token, "password": PASSWORD})
     assert through(client, provider, begin).status_code == 403
     assert found.desk.accounts.by_subject(provider.url, "subject-9") is None
     provider.forged = {}
@@ -152,7 +162,8 @@ def test_bind_once_then_sign_in_and_forged_answers_do_not(world: tuple[Served, P
     # A second account cannot be bound to the same identity.
     ben = found.client("ben")
     ben.follow_redirects = False
-    begin = ben.post("/single-sign-on/bind", data={"csrf": csrf(ben.get("/account").text)})
+    said = {"csrf": csrf(ben.get("/account").text), "password": PASSWORD}
+    begin = ben.post("/single-sign-on/bind", data=said)
     assert through(ben, provider, begin).status_code == 403
 
 

@@ -33,9 +33,12 @@ def may_join(before: Sequence[Aggregation], last: Aggregation, *, thrifty: bool)
         return False
     if any(set(r.axes) == finest for r in together):
         return True
+    made_anyhow = finest == {a for r in before for a in r.axes}
     shared = {a for r in before for a in r.aggregates} & set(last.aggregates)
     saves = any(a != CountRows() for a in shared)
-    return math.prod(a.size or 1 for a in finest) <= query.REFINEMENT and (saves or not thrifty)
+    return math.prod(a.size or 1 for a in finest) <= query.REFINEMENT and (
+        made_anyhow or saves or not thrifty
+    )
 
 
 @pytest.mark.parametrize("thrifty", [False, True])

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import tacit.statistics as ask
 from tacit.guarantees import people, rows
-from tacit.sources import Schema, category, integer, number, open_table
+from tacit.sources import Schema, category, integer, number, open_table, query
 from tacit.sources import engines as engines_room
 from tacit.statistics.base import Statistic
 
@@ -72,6 +73,49 @@ def test_a_sum_that_two_groupings_share_is_added_up_once(monkeypatch: Any) -> No
     assert passes(monkeypatch, rows(), ask.sum("v", by="a"), ask.sum("v", by="c")) == 1
     assert passes(monkeypatch, rows(), ask.sum("v", by="a"), ask.sum("w", by="c")) == 2
     assert passes(monkeypatch, rows(), ask.sum("v", by="a"), ask.sum("v", by="b")) == 2, "too fine"
+
+
+def test_what_a_grouping_has_anyhow_takes_no_pass_of_its_own(monkeypatch: Any) -> None:
+    """Twelve releases of one table, and a hundred with common filters: as many passes as groupings are needed."""
+    one = ask.sum("v", by=["a", "c"])
+    others = [ask.sum("w", by="a"), ask.count(by="c"), ask.mean("w"), ask.proportion("v > 0.5", by="c")]
+    assert passes(monkeypatch, rows(), one, *others) == 1
+    many = [
+        made(where=f"v > {i / 20}", by=by)
+        for i in range(10)
+        for made in (ask.count, lambda **more: ask.sum("w", **more))
+        for by in (None, "a", "c", ["a", "c"], "b")
+    ]
+    assert len(many) == 100
+    assert passes(monkeypatch, rows(), *many) <= 5
+
+
+FILTERED = ["v > 0.5", "c = 'x' and v > 0.2", "a < 50 and c = 'x' and w is missing", "not (w > 0.4)"]
+
+
+@pytest.mark.parametrize("unit", [rows(), people("id", at_most=2), people("id", at_most=3, groups=1)])
+@pytest.mark.parametrize("by", [None, "c", ["a", "c"], "open"])
+@pytest.mark.parametrize("whole", FILTERED)
+def test_a_common_filter_in_front_gives_what_it_gives_in_each_sum(
+    monkeypatch: Any, unit: Any, by: Any, whole: str
+) -> None:
+    """Of a person the same rows count, whatever the filter: it comes after the bounding."""
+    schema = Schema({**dict(SCHEMA), "open": category()})
+    some = [None if i % 3 == 0 else v for i, v in enumerate(ROWS["w"].to_pylist())]
+    held = ROWS.append_column("open", ROWS["c"]).set_column(5, "w", [some])
+    asked = [ask.count(by=by, where=f"({whole}) and v < 0.9"), ask.count(by=by, where=whole)]
+    if by != "open":
+        asked += [ask.sum("w", by=by, where=whole), ask.mean("v", by=by, where=whole)]
+    questions = [s.on(schema, unit) for s in asked]
+    read: list[Any] = []
+    for plain in (False, True):
+        with open_table(held, schema=schema, unit=unit) as table, monkeypatch.context() as patch:
+            if plain:
+                patch.setattr(query, "_behind_filter", lambda _table, relation, wanted: (relation, wanted))
+            read.append([one.values for group in ask.read_cells(table, questions, key=KEY) for one in group])
+    for one, other in zip(*read, strict=True):
+        assert {k: v.tolist() for k, v in one.items()} == {k: v.tolist() for k, v in other.items()}
+    assert any(np.any(v != 0) for one in read[0] for v in one.values())
 
 
 def test_people_are_never_added_up(monkeypatch: Any) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -11,9 +13,13 @@ import pandas as pd
 import pytest
 
 import tacit
+from tacit.curator.assignments import assign
+from tacit.curator.fitted import fits_tables, fitted
+from tacit.curator.prices import price
 from tacit.errors import InvalidParameter, TacitError
 from tacit.guarantees import Guarantee, Pure
 from tacit.guarantees.record import from_record
+from tacit.mechanisms.tables import ShapedTables
 from tacit.noise.source import SeededSource
 from tacit.sources.schema import Schema
 from tacit.sources.tables import open_table
@@ -94,6 +100,69 @@ def test_parts_of_means_sums_and_proportions_move_at_most_so_much(k: int, g: int
         assert (moves**2).sum(axis=1).max() <= said.l2_squared
         if not isinstance(question.statistic, type(total("x"))) or neighbours == "add-or-remove":
             assert (moves**2).sum(axis=1).max() == said.l2_squared
+
+
+@pytest.mark.parametrize(
+    ("k", "g", "cells"), [(3, 1, 1), (3, 1, 2), (4, 2, 1), (7, 3, 1), (2, 3, 1), (1, 1, 2)]
+)
+def test_shaped_noise_is_made_for_every_move_of_a_person(k: int, g: int, cells: int) -> None:
+    """The norms written out here: max(0, x) - min(0, x) for one added person, max |x| for one replaced."""
+    found = np.array(persons(k, g, 3, cells))
+    pairs = (found[:, None, :] - found[None, :, :]).reshape(-1, 3 * cells)
+    by = ["year"] if cells == 1 else ["year", "sex"]
+    for neighbours in ("add-or-remove", "replace-one"):
+        question = count(by=by).on(Schema(SCHEMA), people(k, g, neighbours))
+        for _, assignment in fitted(question, price(epsilon=Fraction(1, 2))):
+            mechanism = assignment.noise[0].mechanism
+            if not isinstance(mechanism, ShapedTables) or mechanism.complete:
+                continue
+            assert mechanism.exact_epsilon == Fraction(1, 2)
+            if neighbours == "add-or-remove":
+                norm = (np.maximum(found, 0).max(axis=1) - np.minimum(found, 0).min(axis=1)).max()
+            else:
+                norm = np.abs(pairs).max()
+            assert mechanism.times == min(g, k) == norm
+            assert Fraction(mechanism.noise_scale) == 2 * norm
+            assert fits_tables(mechanism, ("count",), question)
+            if mechanism.times > 1:
+                smaller = replace(mechanism, times=mechanism.times - 1)
+                assert not fits_tables(smaller, ("count",), question)
+            # A person whose years are not told may bring all rows to one cell.
+            other = count(by="sex").on(Schema(SCHEMA), people(k, g, neighbours))
+            assert other.tables is not None
+            assert other.tables.times_each == k
+            break
+        else:
+            raise AssertionError("no shaped noise is offered")
+
+
+@pytest.mark.parametrize(
+    ("groups", "shaped", "plain", "square"), [(12, 4.67, 11.99, 11.68), (52, 18.0, 52.0, 24.3)]
+)
+def test_pure_prices_of_panels_have_range_norm_noise(
+    groups: int, shaped: float, plain: float, square: float
+) -> None:
+    schema = Schema({"week": tacit.integer(1, groups)})
+    question = count(by="week").on(schema, tacit.people("id", at_most=groups, at_most_each={"week": 1}))
+    found = {n: t.mean_error for n, t in fitted(question, price(epsilon=1, delta=1e-6))}
+    assert found[f"range-norm noise on {groups} counts"] == pytest.approx(shaped, abs=0.05)
+    assert assign(question, price(epsilon=1)).mean_error == pytest.approx(plain, abs=0.05)
+    assert assign(question, price(epsilon=1, delta=1e-6)).mean_error == pytest.approx(square, abs=0.06)
+
+
+def test_a_panel_at_a_pure_price_is_released_verified_and_covered() -> None:
+    frame = pd.DataFrame({"id": np.repeat(np.arange(200), 12), "year": list(range(2012, 2024)) * 200})
+    inside = 0
+    for seed in range(50):
+        with tacit.Curator(
+            frame, protect=people(12, 1), schema={"year": tacit.integer(2012, 2023)}, ledger=None,
+            budget=tacit.Pure(epsilon=1.0), source=SeededSource(seed=seed),
+        ) as curator:  # fmt: skip
+            release = curator.release(count(by="year"), epsilon=1.0)
+            inside += int(((release.table["low"] <= 200) & (release.table["high"] >= 200)).sum())
+            assert str(curator.spent) == "epsilon = 1"
+    assert release.certificate["mechanism"]["noise"][0]["distribution"] == "range norm, rounded"
+    assert inside >= 0.93 * 600
 
 
 def test_figures_of_the_page() -> None:

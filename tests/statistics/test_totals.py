@@ -238,3 +238,11 @@ def test_public_totals_are_refused_where_nothing_is_taken_from_them():
     )
     with curator, pytest.raises(errors.InvalidParameter, match="counts, margins and hierarchies"):
         curator.preview(tacit.query(table("sex"), public=public, epsilon=1))
+
+
+def test_a_price_whose_noise_has_no_variance_in_floats_gives_the_counts():
+    data = pd.DataFrame({"a": ["x", "y"] * 10, "b": ["u"] * 20})
+    schema = {"a": category(["x", "y"]), "b": category(["u", "v"])}
+    with tacit.Curator(data, protect=tacit.rows(), schema=schema, budget=tacit.Pure(epsilon=10**4)) as held:
+        found = held.release(table("a", "b"), epsilon=2000).table
+    assert found["value"].max() == 20

@@ -44,6 +44,8 @@ STATISTICS: tuple[Any, ...] = (
     st.hierarchy(["ward", "sick"]), st.clamping_bounds("far"), st.table(["ward", "sick"]),
     st.survival("age", "sick", 3), st.regression("pay", on=["age"]), st.inequality("pay", bins=4),
     st.rate("sick", "pay", per=1000), st.sum("age", survey_weight="pay"), st.mean("age", survey_weight="pay"),
+    st.post_stratified("pay", standard={"ward": {"a": 50, "b": 60, "c": 70}}, largest_weight=20),
+    st.calibrated("pay", population=100, totals={"sick": 40}),
     st.count(by="town"), st.mean("pay", by="town"), st.variance("sick", by="town"),
     st.sparse_histogram(["ward", "age"]), st.sparse_histogram(["ward", "age"], where="sick"),
     tacit.density(["pay"], size=10, points=3), decision_tree(["age", "sick"], "ward", size=100, depth=1),

@@ -250,6 +250,7 @@ LAWS: dict[str, dict[str, Any]] = {
 """Functions of bounds; their numbers and flags are fed, what they say of bounds is tested with the laws."""
 
 STATISTICS: dict[str, dict[str, Any]] = {
+    "Calibrated": {"column": "age", "population": 100.0, "totals": (("sick", 30.0),)},
     "ClampingBounds": {"column": "age"},
     "Count": {"of": "rows"},
     "Geography": {"levels": ("state",), "areas": Areas((("a",), ("b",)))},
@@ -257,6 +258,7 @@ STATISTICS: dict[str, dict[str, Any]] = {
     "Inequality": {"column": "age", "bins": 4},
     "Margins": {"columns": ("state", "sick"), "order": 1},
     "Mean": {"column": "age"},
+    "PostStratified": {"column": "age", "standard": ("state", (("a", 5.0), ("b", 6.0))), "largest_weight": 4},
     "Proportion": {"of": parse("sick")},
     "Quantiles": {"column": "age", "at": (0.5,), "resolution": 16},
     "Rate": {"events": "sick", "time": "age", "per": 2},
@@ -274,6 +276,7 @@ STATISTICS: dict[str, dict[str, Any]] = {
     "WeightedProportion": {"of": parse("sick"), "survey_weight": "income"},
     "WeightedRatio": {"numerator": "age", "denominator": "income", "survey_weight": "w"},
     "WeightedTotal": {"column": "age", "survey_weight": "income"},
+    "calibrated": {"column": "age", "population": 100, "totals": {"sick": 30}},
     "clamping_bounds": {"column": "age"},
     "contingency": {"columns": ["state", "sick"]},
     "count": {"by": "state"},
@@ -284,6 +287,7 @@ STATISTICS: dict[str, dict[str, Any]] = {
     "margins": {"columns": ["state", "sick"], "order": 1},
     "mean": {"column": "age"},
     "median": {"column": "age", "resolution": 16},
+    "post_stratified": {"column": "age", "standard": {"state": {"a": 5, "b": 6}}, "largest_weight": 4},
     "proportion": {"of": "sick"},
     "public_totals": {"total": 100},
     "quantile": {"column": "age", "at": 0.5, "resolution": 16},

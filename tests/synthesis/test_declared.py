@@ -161,7 +161,7 @@ def test_all_columns_may_be_public() -> None:
             ],
             "contradict each other",
         ),
-        ([{"columns": ["c2", "c5"], "counts": [[300, 0], [0, 300]]}], "what is declared impossible"),
+        ([{"columns": ["c2", "c5"], "counts": [[300, 0], [0, 300]]}], "or the impossible combinations"),
         (
             [
                 {"columns": ["c0", "c1", "c2"], "counts": np.full((4, 4, 2), 1)},

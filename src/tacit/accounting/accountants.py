@@ -1,13 +1,14 @@
 """Accountants: folds over events, each by one theorem. `account` takes the best and says which it was.
 
-    pld            the product of the pairs (PLDs), certified from both sides; removal and addition apart to the end
+    pld            the product of the pairs (PLDs), certified from both sides; removal and addition stay
+    separate throughout
     gaussian       exact, where every event is Gaussian noise
     pure           the sum of the epsilons, where every event has one
     concentrated   the sum of the rhos, where every event has one
-    approximate    the sums of the epsilons and of the deltas, where every event has both
-    renyi          the sum of the divergences at each order, where they are finite
+    approximate    the sums of the epsilons and of the deltas, if every event has both
+    renyi          the sum of the divergences at each order, if they are finite
 
-They are for plans whose parameters are fixed in advance; for parameters chosen after earlier results see filters.
+They are for plans whose parameters are fixed in advance; for parameters chosen after earlier results use filters.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ Counted = Sequence[tuple[SimpleEvent, int]]
 Several = list[float] | tuple[float, ...] | NDArray[Any]
 
 TOLERANCE = 4e-4
-"""The width that is asked of the grid; what comes back is certified whatever it is."""
+"""The requested width of the grid; the result is certified for any width."""
 
 MANY = 256
 """Of more different events than these, sums of epsilons, rhos and divergences are not tried beside the product of
@@ -71,7 +72,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Enclosures:
-    """Certified ends of several numbers, as arrays of the shape in which they were asked."""
+    """Certified ends of several numbers, as arrays of the requested shape."""
 
     low: Floats
     high: Floats
@@ -129,7 +130,7 @@ def _composing(parts: Counted) -> Counted:
 
 
 def _gaussian(parts: Counted, neighbours: Neighbours) -> Bound | None:
-    """Exact: for Gaussian noise and nothing else, though other events have a mu too."""
+    """Exact for Gaussian noise alone. Other events also have a mu, which is only a bound."""
     if any(event.gaussian_squared() is None for event, _ in parts):
         return None
     return _folded(GAUSSIAN, parts, neighbours)
@@ -152,7 +153,7 @@ def _approximate(parts: Counted, neighbours: Neighbours) -> Bound | None:
 
 
 def _folded(currency: Currency, parts: Counted, neighbours: Neighbours) -> Bound | None:
-    """The sum of the events' own costs; None if one of them has none of this kind."""
+    """The sum of the events' costs in this currency; None if one event has no such cost."""
     found = []
     for event, count in parts:
         own = currency.of_release(event, neighbours=neighbours)
@@ -220,7 +221,7 @@ def bound_of(
     accountant: str,
     neighbours: str | Neighbours = Neighbours.ADD_OR_REMOVE,
 ) -> Bound:
-    """The composed bound by one accountant; NoLaw where its theorem does not cover an event."""
+    """The composed bound by one accountant; NoLaw if its theorem does not cover an event."""
     if text("accountant", accountant) not in ACCOUNTANTS:
         here = ELSEWHERE.get(accountant.lower())
         raise UnknownName(
@@ -276,7 +277,7 @@ def account(
 ) -> Account | Accounts:
     """The cost of a plan at a delta (or at an epsilon): the best valid bound, and the accountant that gave it.
 
-    For a list or an array of deltas (or epsilons) the same for each of them: `Accounts`, whose ends are arrays.
+    A list or an array of deltas (or epsilons) gives `Accounts`, whose ends are arrays.
     """
     if (delta is None) == (epsilon is None):
         raise InvalidParameter(
@@ -293,7 +294,7 @@ def account(
 def _each(
     events: Event | Sequence[Event], levels: Any, at_delta: bool, relation: Neighbours, accountant: str | None
 ) -> Accounts:
-    """One by one: each answer is that of the number alone."""
+    """One level at a time: each answer equals the one for that number alone."""
     name = "delta" if at_delta else "epsilon"
     given = numbers(name, levels)
     if not given.size:
@@ -384,7 +385,7 @@ ROUNDING_SLACK = Fraction(1, 10**9)
 
 
 def covers(bound: Bound, events: Sequence[Event], *, neighbours: str | Neighbours) -> bool:
-    """Is the account of these events at most this bound, whichever theorem shows it?
+    """Whether the account of these events is at most this bound, by any theorem.
 
     False if no accountant has a number of this kind: a claim that cannot be shown is not covered. No events reveal
     nothing, which every bound covers.

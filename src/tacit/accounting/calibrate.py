@@ -91,7 +91,7 @@ def calibrate(
 
 
 def _begin(rough: Callable[[float], float], target: float, more_noise: bool) -> float | None:
-    """An estimate of the wanted value, from a rough look at a few values; None if the look does not help.
+    """An estimate of the wanted value, from a rough look at a few values; None if that does not help.
 
     An account far from the target may take a thousand times as long as one near it.
     """
@@ -119,7 +119,7 @@ def _begin(rough: Callable[[float], float], target: float, more_noise: bool) -> 
 
 def _rough(events: Event | Sequence[Event], delta: float, relation: Neighbours) -> float:
     """About the epsilon: rho + 2 sqrt(rho ln 1/delta) with divergences of order 2 in the place of 2 rho, and no more
-    than all largest losses together. Nothing rests on it but where a search begins."""
+    than all largest losses together. It only decides where a search begins; no result rests on it."""
     parts = flatten(events)
     chosen = parts[:: max(1, len(parts) // _SAMPLE)]
     rho = top = 0.0
@@ -180,7 +180,7 @@ class _Search:
         return self.tried[-1][1]
 
     def run(self) -> Calibration | None:
-        """Tries until the answer is near enough; None if no noise in reach is enough."""
+        """Tries until the answer is near enough; None if no noise within the limits is enough."""
         height = self.try_at(self.sign * math.log(self.begin))
         if (x := self._second(height)) is not None:
             self.try_at(x)
@@ -206,13 +206,13 @@ class _Search:
         return self.tried[-1][0] + moved if 0 < moved * (1 if height > 0 else -1) < 4 else None
 
     def _at_most(self) -> bool:
-        """Whether the largest sensible value is the answer, or there is no answer."""
+        """Whether the search is over: the largest sensible value is the answer, or no value is."""
         if not self.tried or math.exp(self.sign * self.tried[-1][0]) < self.most * (1 - 1e-15):
             return False
         return self.good == self.tried[-1][0] if self.sign < 0 else self.good is None
 
     def _near_enough(self) -> bool:
-        """To a part in a million, or a tenth of the width to which the account is known."""
+        """The tolerance: a part in a million, or a tenth of the known width of the account."""
         if self.best is None or self.good is None:
             return False
         if self.target - self.best.account.epsilon.high <= 0.1 * self.known:
@@ -342,5 +342,5 @@ def _out_of_reach(epsilon: float, delta: float) -> NoLaw:
     return NoLaw(
         operation=f"calibration to epsilon = {epsilon:g}, delta = {delta:g}",
         reason="no amount of noise in the free parameter meets the target",
-        hint="the other events of the plan may spend more than the target; or delta is 0 with Gaussian noise",
+        hint="perhaps the other events of the plan spend more than the target, or delta is 0 with Gaussian noise",
     )

@@ -116,7 +116,7 @@ def _event(data: Any, depth: int) -> Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Word:
-    """An event's values: its noise, what it needs besides, and what may be left out."""
+    """An event's values: its noise, its other required values, and its optional ones."""
 
     make: Callable[..., Event]
     noise: str
@@ -183,7 +183,7 @@ def _hadamard_response(*, epsilon: float) -> Event:
 
 
 def _word(event: type[Event]) -> _Word:
-    """The word of an event that says itself what its values are: the noise first, those with a default last."""
+    """The word of an event that describes its own values: the noise first, those with a default last."""
     noise, *others = [f for f in fields(event) if f.init]
     return _Word(
         make=event,
@@ -266,7 +266,7 @@ def vocabulary() -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedEvent:
-    """A parsed line: the event, or a function of the one value that was left out."""
+    """A parsed line: the event, or a function of the one value that the line leaves out."""
 
     word: str
     free: str | None
@@ -341,7 +341,7 @@ def describe(word: str, values: Mapping[str, Any]) -> DescribedEvent:
                 parameter=free,
                 value=None,
                 must="be given",
-                hint=f"{word} needs {', '.join(wanted)}; calibrate finds the one that is left out",
+                hint=f"{word} needs {', '.join(wanted)}; calibrate finds the missing one",
             )
         return {**given, free: value} if free is not None else dict(given)
 

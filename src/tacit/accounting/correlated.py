@@ -30,7 +30,7 @@ MOST_STEPS = 1 << 14
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorrelatedNoise:
-    """A strategy for `steps` running totals, and how often a unit takes part.
+    """A strategy for `steps` running totals, and the number of times that a unit takes part.
 
     `square_root`: C is the square root of the triangle of ones, Toeplitz with c_k = C(2k, k)/4^k;
     `banded_square_root`: its first `bands` diagonals; `normalised_square_root`: its columns scaled to norm 1;
@@ -106,7 +106,7 @@ class CorrelatedNoise:
 
 
 def _diagonals(given: object, steps: int) -> tuple[Fraction, ...]:
-    """The diagonals of C, as they were typed: the first above 0, none below 0 or above the one before it."""
+    """The typed diagonals of C, checked: the first is above 0, and each next one is between 0 and the one before."""
     found = tuple(exact_parameter("coefficients", c, positive=False) for c in listed("coefficients", given))
     falling = all(a >= b >= 0 for a, b in pairwise(found))
     if not found or found[0] <= 0 or not falling or len(found) > steps:
@@ -156,7 +156,7 @@ def _sensitivity(
 def _toeplitz_error(
     strategy: str, steps: int, bands: int | None, coefficients: tuple[Fraction, ...] | None
 ) -> float:
-    """The largest row norm of B = A C^-1 (with the columns of C scaled to norm 1, where it is normalised)."""
+    """The largest row norm of B = A C^-1 (with the columns of C scaled to norm 1, if the strategy is normalised)."""
     import numpy as np
 
     c = np.zeros(steps)

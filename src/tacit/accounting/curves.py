@@ -36,9 +36,9 @@ _ROUNDED = 64 * 2.0**-52
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PrivacyCurve:
-    """What a plan reveals, as arrays.
+    """The privacy loss of a plan, as arrays.
 
-    At `epsilon` the smallest delta lies between `delta_low` and `delta`; the latter is the promise. A test of "the
+    At `epsilon` the smallest delta lies between `delta_low` and `delta`; `delta` is the guaranteed one. A test of "the
     unit's data are x" against "they are x'" whose false alarms have probability `size` finds the unit with probability
     at most `power` (the trade-off curve: its type II errors are at least 1 - power).
     """
@@ -103,7 +103,7 @@ def privacy_curve(
     epsilons: ArrayLike | None = None,
     points: int = 81,
 ) -> PrivacyCurve:
-    """The composed curve of a plan fixed in advance: at these epsilons, or from 0 to where it has all but vanished."""
+    """The composed curve of a plan fixed in advance: at these epsilons, or from 0 until it has nearly vanished."""
     relation = Neighbours.parse(neighbours)
     curve = profile_of(events, neighbours=relation)
     count = how_many("points", points, least=2)
@@ -141,12 +141,12 @@ def _given(epsilons: ArrayLike) -> Floats:
 
 
 def _own(curve: Profile, count: int) -> Floats:
-    """From 0 on, denser near 0, to where delta is about 1e-12 (or as low as it gets)."""
+    """Epsilons from 0, denser near 0, up to a delta of about 1e-12 (or as low as it gets)."""
     return np.asarray(far_end(curve) * np.linspace(0.0, 1.0, count) ** 2)
 
 
 def far_end(curve: Profile) -> float:
-    """An epsilon at which delta has all but vanished: about 1e-12, or as low as it gets."""
+    """An epsilon at which delta has nearly vanished: about 1e-12, or as low as it gets."""
     for level in (1e-12, 1e-10, 1e-6, 1e-3):
         try:
             found = curve.epsilon_between(level).high
@@ -218,7 +218,7 @@ class LossDistribution:
         return tuple((self.lowest + i) * self.step for i in range(len(self.probabilities)))
 
     def as_mapping(self) -> dict[int, float]:
-        """Step number to probability, if there is any: the form in which other accountants take a PLD."""
+        """Step number to probability, the form in which other accountants take a PLD; None if the account has none."""
         return {self.lowest + i: p for i, p in enumerate(self.probabilities) if p > 0}
 
     def as_event(self, *, other: LossDistribution | None = None) -> TabulatedEvent:
@@ -226,7 +226,7 @@ class LossDistribution:
 
         It is taken as that of the worse order of neighbours at every epsilon of at least 0, and mirrored for the other
         one: a distribution with rounded-up losses is no bound for its swap. Where the orders differ, `other` is that of
-        the other order, and the larger curve counts. Raises where no two laws have these losses.
+        the other order, and the larger curve counts. Raises if no two distributions have these losses.
         """
         if other is not None:
             instance("other", other, LossDistribution, must="be a loss distribution")
@@ -352,7 +352,7 @@ def _from_points(width: float, ends: Sequence[Fraction]) -> LossDistribution:
 
 
 def _rounded(width: float, count: int, rises: dict[int, arb], infinite_mass: arb) -> LossDistribution:
-    """Masses above the largest rounded up, those below it down, and the largest what is left: mass only moves up."""
+    """Masses above the largest rounded up, those below it down, and the largest takes the rest: mass only moves up."""
     mode = max(rises, key=lambda i: float(rises[i].mid()))
     floats = [0.0] * (2 * count + 1)
     for i, mass in rises.items():
@@ -364,7 +364,7 @@ def _rounded(width: float, count: int, rises: dict[int, arb], infinite_mass: arb
 
 
 def _convex(points: list[tuple[int, arb, arb]]) -> list[tuple[int, arb, arb]]:
-    """Those on the lower hull of the points and of (0, 1): a point is kept where it lies below the chord for sure."""
+    """The points on the lower hull, together with (0, 1). A point is kept only if it is certainly below the chord."""
     kept: list[tuple[int, arb, arb]] = []
     for point in points:
         while kept:

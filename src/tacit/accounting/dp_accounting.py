@@ -4,8 +4,9 @@ recognised by name.
     from_dp_accounting(dp_event.SelfComposedDpEvent(dp_event.GaussianDpEvent(30.0), 1000))
     dp_accounting_source(event)    # the expression that makes the same event there
 
-A conversion is exact or on the safe side: what dp-accounting cannot say exactly is given as an event whose privacy-loss
-distribution dominates ours (any pure epsilon as binary randomised response). Events without a counterpart are refused.
+A conversion is exact or on the safe side. An event that dp-accounting cannot express exactly becomes one whose
+privacy-loss distribution dominates ours (any pure epsilon as binary randomised response).
+Events without a counterpart are refused.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _PURE = (PureEvent, ExponentialEvent, PermuteAndFlipEvent, StaircaseEvent)
 
 
 def from_dp_accounting(event: Any, *, depth: int = 0) -> Event:
-    """Our event for one of theirs. Numbers are rounded against us where they cannot be kept."""
+    """Our event for one of theirs. Numbers that cannot be kept exactly are rounded against us."""
     name = type(event).__name__
     if depth > MOST_DEPTH:
         raise InvalidParameter(parameter="event", value=name, must=f"be nested at most {MOST_DEPTH} deep")

@@ -4,8 +4,8 @@ A filter is given a budget before anything is run, and admits a release only whi
 amount spent so far) is the same running sum. Valid are: the sum of epsilons; of epsilons and deltas; of rhos; of the
 divergence at one order fixed in advance; of mu^2; and, for (epsilon, delta) releases under an (epsilon, delta) budget,
 the fully adaptive form of advanced composition (Whitehouse, Ramdas, Rogers, Wu 2023). Stopping when the *composed
-profile* reaches the budget is not among them: parameters that react to past outputs make the sum of losses something
-that no fixed product of pairs describes. See docs/theory/profile-filter.md for a counterexample.
+profile* reaches the budget is not among them: if parameters react to past outputs, no fixed product of pairs
+describes the sum of losses. See docs/theory/profile-filter.md for a counterexample.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from tacit.guarantees.units import Neighbours
 
 
 class Filter(ABC):
-    """A running sum under a budget. `admit` either adds the release or raises, and changes nothing then.
+    """A running sum under a budget. `admit` either adds the release, or raises and changes nothing.
 
     Threads may share a filter: comparing with the budget and adding are one step under a lock.
     """
@@ -108,9 +108,11 @@ class Filter(ABC):
         neighbours: str | Neighbours = Neighbours.ADD_OR_REMOVE,
         exact: Mapping[str, Fraction] | None = None,
     ) -> None:
-        """Charge a release, stated by its bound or as an event, or refuse it and say what is spent, asked and left.
+        """Charges a release, stated by its bound or as an event, or refuses it and states the amounts spent,
+        requested and left.
 
-        `exact` has a bound's numbers as fractions, where its floats only stand for them: ten releases of one tenth fill
+        `exact` has a bound's numbers as fractions, if its floats are only approximations: ten releases of one tenth
+        fill
         a budget of 1 exactly.
         """
         if os.getpid() != self._process:
@@ -200,9 +202,9 @@ class Filter(ABC):
 
 
 def _distinct(currency: Currency, amounts: Sequence[Amounts], asked: Amounts, left: Amounts) -> list[str]:
-    """Sums in words, with digits enough that they do not contradict each other.
+    """Sums in words, with enough digits that they do not contradict each other.
 
-    The amount that was asked and did not fit reads larger than the amount left; and the amount spent, with something
+    A refused amount reads larger than the amount left; and the amount spent, with something
     left, reads smaller than both together.
     """
     pairs = [(n, asked[n], top) for n, top in left.items() if None not in (top, asked[n]) and asked[n] != top]
@@ -256,7 +258,7 @@ class _Plain(Filter):
 
 
 def _reaches(bound: Bound, kind: type[Bound]) -> bool:
-    """Does a law lead from this bound to that kind?"""
+    """Whether a law leads from this bound to that kind."""
     try:
         convert(bound, kind)
     except NoLaw:

@@ -1,4 +1,4 @@
-"""A training run of DP-SGD from what its authors state: records, batch size, epochs and noise.
+"""A training run of DP-SGD from its published settings: records, batch size, epochs and noise.
 
 Each step draws a batch, sums the gradients, each clipped to a norm, and adds Gaussian noise with noise_std =
 noise_multiplier * clipping norm. The account is that of `steps` sampled Gaussian releases.

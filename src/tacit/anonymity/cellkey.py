@@ -1,13 +1,13 @@
 """Cell-key perturbation: every cell gets noise that its own people decide, the same each time it is asked.
 
-Every row has a record key, drawn once. The cell key of a group of rows is the sum of their keys, modulo the number of
-keys, so that the same people give the same key in whatever table they form a cell. A perturbation table (p-table) gives
+Every row has a record key, drawn once. The cell key of a group is the sum of its rows' keys, modulo the number of
+keys. So the same people give the same key in every table. A perturbation table (p-table) gives
 the change of each count, by its cell key. As the statistics offices do it (Fraser and Wooton 2005; the package
 `cell-key-perturbation` of the UK's Office for National Statistics): counts above 750 use the table's rows 501 to 750
 again, and counts below a threshold are left out.
 
-Groups that hold the same people get the same noise, so that asking twice tells nothing more; groups that differ in one
-person get other noise. It is no differential privacy: the noise is bounded and often 0, and totals do not add up.
+Groups of the same people get the same noise, so that a repeated question reveals nothing more. Groups that differ in
+one person get other noise. It is no differential privacy: the noise is bounded and often 0, and totals do not add up.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LAST = 750
 
 @dataclass(frozen=True, slots=True)
 class PTable:
-    """values[count, key]: what is added to a count from 0 on with a cell key from 0 on; no result is below 0."""
+    """values[count, key] is the number added to a count that has this cell key; no result is below 0."""
 
     values: Integers
 
@@ -67,7 +67,7 @@ class PTable:
 
 
 def ten_five_rule(*, keys: int = KEYS) -> PTable:
-    """Counts below 10 become 0, others the nearest multiple of 5, whatever the key."""
+    """Counts below 10 become 0, others the nearest multiple of 5; the key is ignored."""
     counts = np.arange(LAST + 1)
     to = np.where(counts < 10, 0, (counts + 2) // 5 * 5)
     return PTable(np.repeat((to - counts)[:, None], whole("keys", keys), axis=1))
@@ -76,8 +76,9 @@ def ten_five_rule(*, keys: int = KEYS) -> PTable:
 def entropy_ptable(*, most: int, variance: float, keys: int = KEYS) -> PTable:
     """A p-table of the largest entropy: noise from -most to most with mean 0 and a given variance, no count below 0.
 
-    For each count p(v) is proportional to exp(a v + b v^2) on the allowed v (Giessing 2016); 0 stays 0. Where a small
-    count leaves no such law its variance is the largest there is. Probabilities are rounded to multiples of 1 / keys.
+    For each count p(v) is proportional to exp(a v + b v^2) on the allowed v (Giessing 2016); 0 stays 0. If a small
+    count allows no such distribution, it gets the largest possible variance. Probabilities are rounded to
+    multiples of 1 / keys.
     """
     most, keys = whole("most", most), whole("keys", keys)
     variance = positive("variance", variance)
@@ -94,7 +95,7 @@ def entropy_ptable(*, most: int, variance: float, keys: int = KEYS) -> PTable:
 
 
 def _law(support: npt.NDArray[Any], variance: float) -> npt.NDArray[np.float64]:
-    """The law of largest entropy on a support with mean 0 and this variance: Newton's method for (a, b)."""
+    """The distribution of largest entropy on a support with mean 0 and this variance: Newton's method for (a, b)."""
     features = np.stack([support, support**2], axis=1).astype(np.float64)
     goal = np.array([0.0, variance])
     at = np.zeros(2)
@@ -139,7 +140,7 @@ def cell_key_counts(
     """A frequency table with perturbed counts, as an Arrow table: the columns of `by`, and `count`.
 
     Every combination of values that occur is a row. record_key: the column of record keys, whole numbers from 0 on.
-    threshold: perturbed counts below it are missing; 0 leaves out none. True counts and keys are not in the result.
+    threshold: perturbed counts below it become missing; 0 keeps all counts. True counts and keys are not in the result.
     """
     threshold = whole("threshold", threshold, least=0)
     micro = open_microdata(data, engine=engine)

@@ -1,6 +1,6 @@
-"""A look at a table before its publication: its measures, the people who are alone in it, and its weaknesses.
+"""A look at a table before its publication: its measures, its unique people, and its weaknesses.
 
-For the custodian's eyes: every number is exact, none of it may be published with the table, and none is a guarantee.
+For the custodian only: every number is exact, none may be published with the table, and none is a guarantee.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from tacit.sources.microdata import Microdata, open_microdata
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Property:
-    """What a table is. `better` says in which direction less is exposed."""
+    """What a table is. `better` names the direction of less exposure."""
 
     name: str
     value: Any
@@ -45,7 +45,7 @@ class Property:
     silent: str
 
     def compose(self, *others: object) -> NoReturn:
-        """There is no law: properties of tables do not compose."""
+        """Always raises: properties of tables do not compose."""
         raise NoLaw(
             operation=f"composition of {self.name}",
             reason="it is a property of one table and no guarantee: nothing follows for two tables about one person",
@@ -58,12 +58,12 @@ class Property:
     no_law = compose
 
 
-SILENT = "nothing about what is learned by other knowledge, or by a second table about the same people"
+SILENT = "nothing about an attacker with other knowledge, or with a second table about the same people"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SensitiveChecked:
-    """What the classes tell about one sensitive column. homogeneous: rows in classes that have a single value."""
+    """The exposure of one sensitive column by the classes. homogeneous: rows in classes that have a single value."""
 
     column: str
     distance: str
@@ -100,12 +100,12 @@ class Checked:
 
     @property
     def sample_uniques(self) -> int:
-        """Rows that are alone in their class."""
+        """Rows that have their class for themselves."""
         return self.sizes.get(1, 0)
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What is wrong with the table, in sentences; the last one is always true."""
+        """The table's weaknesses, in sentences; the last one is true of every table."""
         return tuple(_problems(self))
 
     def to_dict(self) -> dict[str, Any]:
@@ -131,7 +131,8 @@ def check_table(
 ) -> Checked:
     """Every measure of a table, computed in its engine.
 
-    quasi: the columns that somebody may know of a person. sensitive: what must not be learned. k: classes below it are
+    quasi: the columns that an attacker may know of a person. sensitive: the columns to be protected. k: classes below
+    it are
     counted as at risk. c: of recursive (c, l)-diversity. population: a table that contains this one, for k-map, the
     journalist and presence. people: how many people the table is a random sample of, for estimated population uniques.
     distance: of t-closeness, "equal", "ordered" or "hierarchical"; ordered where the values are numbers.

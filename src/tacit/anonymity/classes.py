@@ -1,8 +1,8 @@
 """Equivalence classes: rows that agree in the quasi-identifiers, counted inside the engine.
 
-A missing value is a value of its own: two people whose postal code is missing agree in it. Text is compared by its
-bytes, numbers as they are stored. Nothing here reads a row into this process: what comes back are sizes of classes
-and numbers of them.
+A missing value counts as a value: two people without a postal code agree in it. Text is compared by its
+bytes, numbers as they are stored. This module reads no row into this process; the engine returns sizes of classes and
+the number of classes of each size.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ COUNT_COLUMN, VALUE_COLUMN = COUNT, VALUE
 def check_roles(
     columns: Sequence[str], quasi: Sequence[str], sensitive: str | None = None, *, source: str = "the table"
 ) -> tuple[str, ...]:
-    """The quasi-identifiers, each a column, each once, and none of them the sensitive column."""
+    """The quasi-identifiers: columns of the table, each once, without the sensitive column."""
     names = (quasi,) if isinstance(quasi, str) else tuple(quasi)
     if not names:
         raise EmptyComposition(
@@ -146,7 +146,7 @@ class Classes:
         return self.micro.keep(self._sizes())
 
     def _sizes(self) -> Any:
-        """`sizes`, computed when it is asked: what is asked once need not be held."""
+        """`sizes`, computed on demand and not kept."""
         if "sizes" in vars(self):
             return self.sizes
         if self.sensitive is None:
@@ -201,7 +201,7 @@ class Classes:
         return self.sized(self.cells, self.sizes, self.values)
 
     def sized(self, cells: Any, sizes: Any, values: Any) -> Any:
-        """Cells with `size` and `total`; a null is the same as a null."""
+        """Cells with `size` and `total`; two nulls count as equal."""
         small = sizes.select(size=sizes[COUNT_COLUMN], **{f"z{key}": sizes[key] for key in self.keys})
         return self._met(cells, small, values.select(v=values[VALUE_COLUMN], total=values["total"]))
 
@@ -241,7 +241,7 @@ def alpha(classes: Classes) -> float:
 def k_map(classes: Classes, population: Classes) -> int:
     """The fewest people of the population who share the quasi-identifiers of somebody in the table (Sweeney 2002).
 
-    A class of the table that the population does not have has 0 of them: the population is not one of this table.
+    A class that the population lacks has 0 members there, which shows that it is another table's population.
     """
     joined = against(classes, population)
     joined = joined.filter(joined["here"] > 0)
@@ -249,7 +249,9 @@ def k_map(classes: Classes, population: Classes) -> int:
 
 
 def against(classes: Classes, population: Classes) -> Any:
-    """All classes with their numbers of rows in the table (here) and in the population (there), nulls being values."""
+    """All classes with their numbers of rows in the table (`here`) and in the population (`there`); a null counts as
+    a value.
+    """
     here, known = classes.sizes, population.micro.ask(population.sizes)
     there = classes.micro.show(known)
     kinds = {}
@@ -274,7 +276,7 @@ def against(classes: Classes, population: Classes) -> Any:
 
 
 def _common(mine: Any, theirs: Any) -> Any:
-    """A type that holds the values of both as they are, so that no two become one; None if there is none."""
+    """A type that holds the values of both columns without merging two of them; None if no type does."""
     mine, theirs = mine.copy(nullable=True), theirs.copy(nullable=True)
     if mine == theirs or (mine.is_string() and theirs.is_string()):
         return mine
@@ -330,7 +332,7 @@ def _tails(classes: Classes) -> Any:
 
 
 def recursive_diversity(classes: Classes, *, c: float) -> int:
-    """The largest l for which the table is recursively (c, l)-diverse; 0 where it is not even for l = 1.
+    """The largest l for which the table is recursively (c, l)-diverse; 0 if it fails for l = 1 already.
 
     In every class r_1 < c (r_l + ... + r_m), where r_1 >= ... >= r_m are the frequencies of its values
     (Machanavajjhala et al. 2007, definition 4.2). The sum falls with l, so that the largest l is found by counting.
@@ -345,7 +347,7 @@ def recursive_diversity(classes: Classes, *, c: float) -> int:
 def recursive_c(classes: Classes, *, l: int) -> float:  # noqa: E741
     """The number that c must exceed for recursive (c, l)-diversity: the largest r_1 / (r_l + ... + r_m); else infinity.
 
-    Infinite where a class has fewer than l values.
+    Infinite if a class has fewer than l values.
     """
     import ibis
 
@@ -378,7 +380,7 @@ def basic_likeness(classes: Classes) -> float:
 
 
 def enhanced_likeness(classes: Classes) -> float:
-    """The least beta with (p - q) / q <= min(beta, -ln q) for all p > q; infinite where no beta will do.
+    """The least beta with (p - q) / q <= min(beta, -ln q) for all p > q; infinite if no beta satisfies this.
 
     The cap -ln q does not depend on beta (Cao and Karras 2012, definition 3): a class that exceeds it for one value
     has no enhanced beta-likeness at all. Basic likeness is then still finite.
@@ -445,7 +447,8 @@ class Risk:
 
 
 def prosecutor(classes: Classes, *, k: int = 5) -> Risk:
-    """Of an attacker who knows that her target is in the table. Its average is the marketer's risk within the table."""
+    """The risk by an attacker who knows that her target is in the table.
+    Its average is the marketer's risk within the table."""
     k = whole("k", k)
     sizes, rows = classes.histogram, classes.rows
     small = sum(size * many for size, many in sizes.items() if size < k)
@@ -455,7 +458,8 @@ def prosecutor(classes: Classes, *, k: int = 5) -> Risk:
 
 
 def journalist(classes: Classes, population: Classes, *, k: int = 5) -> Risk:
-    """Of an attacker who knows the population. Its average, over rows of the table, is the marketer's risk there."""
+    """The risk by an attacker who knows the population.
+    Its average, over rows of the table, is the marketer's risk."""
     k = whole("k", k)
     met = against(classes, population)
     met = met.filter(met["here"] > 0)

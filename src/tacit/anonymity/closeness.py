@@ -8,9 +8,8 @@ The earth mover's distance between the shares p of a class and q of the table, b
   tree. An ultrametric is the mean of H equal distances, so that D is the mean of the equal distances between the two,
   with values replaced by their ancestors of height 0, 1, ..., H - 1.
 
-The ordered distance is computed without visiting values that a class does not have: between two that it has, the
-class's cumulated share P is constant and the table's Q rises, so that |P - Q| is a difference of prefix sums on both
-sides of the place where Q passes P.
+A class is compared only at its own values: between two of them its cumulated share P is constant and the table's Q
+rises, so that |P - Q| is a difference of prefix sums on both sides of the place where Q passes P.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ def closeness(
 ) -> float:
     """The largest distance of a class from the table: the table is t-close for every t from here on.
 
-    order: all values, lowest first, for the ordered distance of values that are no numbers. A missing value comes
+    order: all values, lowest first, for the ordered distance of values other than numbers. A missing value comes
     before all others. hierarchy: for the hierarchical distance.
     """
     if not isinstance(distance, str) or distance not in DISTANCES:
@@ -133,7 +132,9 @@ def _ordered(classes: Classes, order: Sequence[Any] | None) -> float:
 
 
 def _crossings(cells: Any, values: Any) -> Any:
-    """For each mark P N of a class: how many values of the table lie at or below it (passed), and their prefix sum."""
+    """For each mark P N of a class: the number of the table's values at or below it (`passed`), and their
+    prefix sum.
+    """
     import ibis
 
     marks = cells.select(mark=cells["mark"].cast("int64")).distinct()

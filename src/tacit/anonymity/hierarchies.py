@@ -39,7 +39,7 @@ class Hierarchy:
             raise InvalidParameter(
                 parameter="hierarchy", value=f"levels from {min(lengths)} to {max(lengths)}",
                 must="have every level for every value, without gaps",
-                hint="repeat a group where the next one is no larger",
+                hint="repeat a group if the next one is no larger",
             )  # fmt: skip
         (length,) = lengths
         if any(path[0] != value for value, path in self.levels.items()):
@@ -77,7 +77,7 @@ class Hierarchy:
     def path(self, value: str | None) -> tuple[str, ...]:
         """The nodes from a value to below the root, which is added where the coarsest level has several groups.
 
-        A missing value is a leaf of its own below the root.
+        A missing value is a separate leaf below the root.
         """
         single = len({path[-1] for path in self.levels.values()}) == 1
         length = self.height if single else self.height + 1

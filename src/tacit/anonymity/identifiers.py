@@ -1,8 +1,8 @@
 """Columns that look like identifiers: the ICPSR lists, and the 18 elements of the health privacy rule.
 
 A column is found by its name, by its type, or by the pattern of its values, which the engine matches; a column of
-which (nearly) every value is different is found by that. Each finding says by what. Nothing found proves nothing: a
-name in free text, or a column called "x7", is not seen, and in principle every column is a quasi-identifier.
+which (nearly) every value is different is found by that. Each finding says by what. An empty result proves nothing:
+the search misses a name in free text, or a column called "x7", and in principle every column is a quasi-identifier.
 
 ICPSR, Guide to Social Science Data Preparation and Archiving (Groce, section 2.2): direct and indirect identifiers.
 45 CFR 164.514(b)(2)(i), elements (A) to (R).
@@ -141,7 +141,9 @@ OLDEST = 89
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A column that looks like an identifier: of which kind, on which lists, and by what it was found."""
+    """A column that looks like an identifier: the kind of identifier, the lists that name it, and the sign that gave
+    it away.
+    """
 
     column: str
     kind: str
@@ -151,7 +153,7 @@ class Finding:
 
     @property
     def direct(self) -> bool:
-        """Does the column point to one person by itself, by ICPSR's list or the rule's?"""
+        """Whether the column identifies one person alone, by ICPSR's list or the rule's."""
         return (self.icpsr or "").startswith("direct") or (self.icpsr is None and self.element is not None)
 
     def describe(self) -> str:
@@ -167,7 +169,7 @@ class Finding:
 
 
 def find_identifiers(micro: Microdata, *, values: bool = True) -> tuple[Finding, ...]:
-    """The columns of a table that look like identifiers; values=False looks at names and types alone, at no row."""
+    """The columns of a table that look like identifiers; values=False reads names and types only, and no row."""
     found: dict[tuple[str, str], Finding] = {}
 
     def note(column: str, kind: str, by: str, icpsr: str | None, element: str | None) -> None:
@@ -237,11 +239,14 @@ def direct_identifiers(findings: Sequence[Finding]) -> tuple[str, ...]:
 # Sample uniques are counted. Population uniques are not in the table: an estimate rests on a model of the population,
 # and on the table being a simple random sample of it. Two are offered, each with its assumption.
 #
-# - pitman (Hoshino 2001): the table is a draw from the Ewens-Pitman partition law with parameters theta and alpha,
+# - pitman (Hoshino 2001): the table is a draw from the Ewens-Pitman partition distribution with parameters
+# theta and alpha,
 #   fitted by maximum likelihood. A population of N has N (theta + alpha)_{N-1} / (theta + 1)_{N-1} expected uniques,
 #   (x)_n the rising factorial. Assumes that classes are exchangeable: no quasi-identifier says how many share it.
-# - zayatz (Zayatz 1991): the sizes of the population's classes have the same law as those of the table. A unique of the
-#   table is then a unique of the population with a probability by Bayes' rule and the hypergeometric law. Large classes
+# - zayatz (Zayatz 1991): the sizes of the population's classes have the same distribution as those of the
+# table. A unique of the
+#   table is then a unique of the population with a probability by Bayes' rule and the hypergeometric
+# distribution. Large classes
 #   of the population are seen in part only, so that it counts too many where the sampling share is small.
 
 ESTIMATORS = ("pitman", "zayatz")
@@ -302,7 +307,7 @@ def population_uniques(sizes: Mapping[int, int], *, people: int, estimator: str 
 
 
 def _zayatz(table: Mapping[int, int], rows: int, people: int) -> float:
-    """The chance that a unique of the sample comes from a class of size 1."""
+    """The chance that a unique of the sample comes from a class of size 1 in the population."""
 
     def once(size: int) -> float:
         # ln of the hypergeometric probability that exactly one of `size` people is among the sampled rows
@@ -320,7 +325,7 @@ def _choose(n: int, k: int) -> float:
 
 
 def log_likelihood(table: Mapping[int, int], theta: float, alpha: float) -> float:
-    """ln of the Ewens-Pitman law of a partition with these class sizes, up to what does not depend on theta, alpha.
+    """ln of the Ewens-Pitman probability of a partition with these class sizes, up to a constant in theta and alpha.
 
     prod_{i=1}^{u-1} (theta + i alpha) / (theta + 1)_{n-1} times prod over classes of (1 - alpha)_{size - 1}.
     """

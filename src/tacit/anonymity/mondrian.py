@@ -147,7 +147,7 @@ def _boxes(columns: Sequence[_Column], values: Integers, criteria: Criteria, row
 def _cut(
     here: Integers, box: Integers, values: Integers, criteria: Criteria
 ) -> tuple[Integers, Integers] | None:
-    """Two parts at the median, which goes to the left, or to the right where the left would be everything."""
+    """Two parts at the median, which goes to the left part, or to the right one if the left would get everything."""
     middle = np.partition(here, (len(here) - 1) // 2)[(len(here) - 1) // 2]
     for low in (here <= middle, here < middle):
         left, right = box[low], box[~low]

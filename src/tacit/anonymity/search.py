@@ -1,11 +1,11 @@
 """The best full-domain generalisation: every value of a column at one level of its hierarchy, with the least loss.
 
-Among all nodes of the lattice that satisfy k, l and t with at most a given share of rows suppressed, the one that
-loses least by a named metric is found and proved best: a node is passed over only if a node above it fails (then it
-fails too), or if its own loss, which suppression can only raise, is not below that of a node found already.
+A proved best node of the lattice: it satisfies k, l and t with at most a given share of suppressed rows and loses
+least by a named metric. The search passes over a node only if a node above it fails (then it fails too), or if its
+own loss, which suppression can only raise, is not below that of a node found already.
 
-Predictive tagging follows Flash (Kohlmayer et al. 2012): along a chain from a cheap node to the top, the first one
-that satisfies is found by bisection, and what fails takes everything below it along.
+Predictive tagging follows Flash (Kohlmayer et al. 2012). Along a chain from a cheap node to the top, bisection finds
+the first node that satisfies the criteria, and a failing node rules out everything below it.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ class Criteria:
 
     @property
     def monotone(self) -> bool:
-        """Does a class that is good stay good when others join it, whatever they are?
+        """Whether a good class stays good when any others join it.
 
-        So it is for k and for distinct diversity; the entropy, and the distance, of two classes together lie between
+        This holds for k and for distinct diversity; the entropy, and the distance, of two classes together lie between
         those of the two. Without suppression the worst class never gets worse, for all of them.
         """
         return self.t is None and (self.diverse is None or self.diversity == "distinct")
@@ -281,7 +281,7 @@ class Lattice:
 
 
 def _lift(names: Sequence[str], tree: Hierarchy, level: int) -> Integers:
-    """Codes of level 0 as codes of a level. A missing value stays one, except where all values are one."""
+    """Codes of level 0 as codes of a level. A missing value stays missing, unless all values form one group."""
     above: Mapping[str, str] = tree.at(level)
     single = len(set(above.values())) == 1
     only = next(iter(above.values()))
@@ -335,7 +335,7 @@ def generalise(
     """The full-domain generalisation with the least loss for k, and l and t of a sensitive column.
 
     hierarchies: one for each quasi-identifier. suppress: the largest share of rows that may be removed. metric:
-    "entropy" (non-uniform entropy, bits) or "precision". t is about the values of the table as it was given.
+    "entropy" (non-uniform entropy, bits) or "precision". t refers to the values of the given table.
     """
     k = whole("k", k)
     share = probability("suppress", suppress)
@@ -498,7 +498,7 @@ class _LatticeSearch:
         return good
 
     def chain(self, start: int) -> None:
-        """From a node up to the top along the cheapest open steps; bisection for where it begins to satisfy."""
+        """From a node up to the top along the cheapest open steps; bisection finds the first good node."""
         path = [start]
         while True:
             here = self.nodes[path[-1]]

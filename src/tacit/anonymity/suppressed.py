@@ -1,8 +1,9 @@
-"""Cell suppression: which cells of a table with totals are left out, so that none of the small ones can be computed.
+"""Cell suppression: the cells of a table with totals to leave out, so that nobody can compute the small ones.
 
-A published table with all totals is a system of linear equations. An attacker who knows it, and that counts are not
-negative, can compute for each suppressed cell an interval: the least and the largest value that the equations allow,
-two linear programs. Primary cells are suppressed because they are small. Secondary ones are chosen so that the
+A published table with all totals is a system of linear equations. An attacker who knows the pattern, and that counts
+are not negative, can compute an interval for each suppressed cell: the least and the largest value that the equations
+allow, by two linear programs.
+Primary cells are suppressed because they are small. Secondary ones are chosen so that the
 interval of each primary count a contains [max(0, a - protection), a + protection].
 
 The choice is by constraint generation (Fischetti and Salazar 2001): a whole-number program over which cells to
@@ -70,7 +71,7 @@ def equations(shape: tuple[int, ...]) -> Any:
 
 
 class Attacker:
-    """Linear programs over how far suppressed cells can lie from their counts: M d = 0, d >= -count."""
+    """Linear programs for the largest distance of suppressed cells from their counts: M d = 0, d >= -count."""
 
     def __init__(self, counts: Integers, suppressed: Booleans, matrix: Any) -> None:
         self.counts, self.suppressed = counts, suppressed
@@ -253,7 +254,7 @@ class Pattern:
 
     @property
     def published(self) -> Any:
-        """The table for publication: floats, NaN where a cell is suppressed."""
+        """The table for publication: floats, with NaN for suppressed cells."""
         return np.where(self.suppressed, np.nan, self.counts)
 
 
@@ -270,7 +271,8 @@ def suppress_cells(
     """The suppression pattern of a table of counts, given without its totals.
 
     below: counts from 1 to below - 1 are primary (or `primary` says which cells are, totals included). protection: how
-    far the attacker's interval must reach on both sides, no lower than 0. objective: what is to be small, the number
+    far the attacker's interval must reach on both sides, no lower than 0. objective: the quantity to minimise, the
+    number
     of suppressed cells or the sum of their counts. seconds: for the whole-number programs. intervals: of which cells
     what an attacker can still compute is stated, "primary", "all" suppressed ones, or "none"; two programs a cell.
     """
@@ -341,7 +343,8 @@ class _SuppressionSearch:
 
     @property
     def costs(self) -> Floats:
-        """Of each cell. A cell of 0 costs a little in value too, so that no cell is suppressed without need."""
+        """The cost of each cell.
+        A cell of 0 costs a little in value too, so that no cell is suppressed without need."""
         if self.objective == "number":
             return np.ones(len(self.counts))
         return self.counts.astype(np.float64)
@@ -386,7 +389,7 @@ class _SuppressionSearch:
             self.best = chosen
 
     def _done(self, deadline: float, gap: float) -> bool:
-        """Is the best pattern proved best, or as good as is asked, or is time over?"""
+        """Whether the best pattern is proved best, is good enough, or time is over."""
         if self.best is None:
             return time.monotonic() > deadline
         close = self.cost_of(self.best) <= self.bound + 1e-9
@@ -415,7 +418,9 @@ class _SuppressionSearch:
                     self.rows.append((np.r_[others, j], np.r_[np.ones(len(others)), -1.0], 0.0))
 
     def _program(self, deadline: float, gap: float) -> tuple[Booleans | None, float, bool]:
-        """The cheapest pattern that satisfies all cuts so far, a lower bound on its cost, and whether it finished."""
+        """The cheapest pattern that satisfies all cuts so far, a lower bound on its cost, and whether the solver
+        finished.
+        """
         from scipy.optimize import Bounds, LinearConstraint, milp
         from scipy.sparse import csr_matrix
 
@@ -453,7 +458,7 @@ class _SuppressionSearch:
         return chosen
 
     def _thinned(self, chosen: Booleans, deadline: float) -> Booleans:
-        """Without secondary cells that are not needed, dearest first, while there is time."""
+        """The pattern without superfluous secondary cells, dearest first, while time remains."""
         extra = np.flatnonzero(chosen & ~self.primary)
         if self.cost_of(chosen) <= self.bound * ENOUGH + 1e-9:
             return chosen

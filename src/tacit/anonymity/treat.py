@@ -27,7 +27,7 @@ class Treated:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What is still wrong with it."""
+        """The remaining weaknesses of the table."""
         if self.checked is None:
             return ("Nothing was measured: name the quasi-identifiers.",)
         return self.checked.problems
@@ -55,9 +55,9 @@ def treat_table(
     source: Source | None = None,
     engine: str | None = None,
 ) -> Treated:
-    """Treatments in their order; then what was lost, and, for given quasi-identifiers, what is still wrong.
+    """Applies the treatments in their order. Reports the loss and, for given quasi-identifiers, the remaining exposure.
 
-    source: of randomness; by default the cryptographic one, and only what nobody can repeat hides anything.
+    source: of randomness, the cryptographic one by default. A repeatable source hides nothing.
     """
     if not treatments:
         raise EmptyComposition(what="the list of treatments")
@@ -90,7 +90,7 @@ def treat_table(
 
 
 def check_asked(columns: Sequence[str], quasi: Sequence[str], sensitive: Sequence[str]) -> tuple[str, ...]:
-    """The quasi-identifiers; a name that the table never had would be passed over, and less would seem exposed."""
+    """The quasi-identifiers; an unknown name is refused, since ignoring it would hide exposure."""
     asked = (quasi,) if isinstance(quasi, str) else tuple(quasi)
     if asked:
         for name in sensitive or (None,):
@@ -111,7 +111,7 @@ def finish(
     sensitive: str | Sequence[str] = (),
     k: int = 5,
 ) -> Treated:
-    """What a treated table lost against the one before, and what is still wrong with it."""
+    """The loss of a treated table against the earlier one, and its remaining exposure."""
     names = (sensitive,) if isinstance(sensitive, str) else tuple(sensitive)
     quasi = check_asked(before.column_names, quasi, names)
     left = [name for name in quasi if name in after.column_names]

@@ -1,8 +1,9 @@
-"""Privacy as the width of an interval (Agrawal, Srikant 2000), and what is left of it. A measure, not a guarantee.
+"""Privacy as the width of an interval (Agrawal, Srikant 2000), and its weaknesses. A measure, not a guarantee.
 
 A value x is published as y = x + noise. The measure is the width of an interval around y that contains x with a given
-confidence: 2 a c for uniform noise on [-a, a] at confidence c, 2 z s for normal noise of standard deviation s. It
-forgets two things that an outsider knows: the range of x, and other releases of the same x. `width_left` is the
+confidence: 2 a c for uniform noise on [-a, a] at confidence c, 2 z s for normal noise of standard deviation s. The
+privacy loss ignores two things that an outsider knows: the range of x, and other releases of the same x.
+`width_left` is the
 shortest interval that contains x with this confidence, for an x uniform on its range, given all published values. It
 can be 0.
 """

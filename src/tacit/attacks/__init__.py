@@ -1,8 +1,8 @@
 """Attacks by an outsider on a release: exposed people, learned values, and the success of guessing beside them. See
 docs/attacks.md.
 
-Nothing here imports a mechanism of ours or sees more than was published: an attack gets a release and what its attacker
-may know, and returns a `Finding`. Only somebody who holds the truth can `score` it.
+An attack imports no mechanism of ours. It gets a release and the attacker's knowledge, and returns a `Finding`.
+Only somebody who holds the truth can `score` it.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class Score:
 
     @property
     def precision(self) -> float:
-        """The share of claims that are true; 1 where nothing was claimed."""
+        """The share of claims that are true; 1 if the attack made none."""
         return self.right / self.claims if self.claims else 1.0
 
     @property
@@ -76,7 +76,7 @@ class Finding:
         return len(self.exposed) / self.people if self.people else 0.0
 
     def score(self, truth: Sequence[Any], *, agree: Callable[[Any, Any], bool] = eq) -> Score:
-        """Compare with the truth, one entry for each of the people; `agree(true, claimed)` says what right means."""
+        """Compares with the truth, one entry for each of the people; `agree(true, claimed)` defines a right claim."""
         refuse_if(
             len(truth) != self.people, "truth", len(truth), f"have one entry for each of {self.people} people"
         )
@@ -119,7 +119,7 @@ def plain(value: Any) -> Any:
 
 
 class Draws:
-    """A stream of numbers from a seed and a label; the same two give the same stream."""
+    """A stream of numbers from a seed and a label; the same seed and label give the same stream."""
 
     def __init__(self, seed: int = 0, label: str = "") -> None:
         self._key = f"{whole('seed', seed, least=0)}/{label}/".encode()
@@ -165,7 +165,7 @@ class Draws:
         return (self.uniforms(*shape) < 0.5).astype("int64")
 
     def integers(self, below: int, *shape: int) -> Integers:
-        """Uniform on 0, ..., below - 1 (to within 2^-53 · below, which no attack here can tell)."""
+        """Uniform on 0, ..., below - 1, within 2^-53 · below, which no attack here can notice."""
         import numpy as np
 
         return np.minimum((self.uniforms(*shape) * below).astype(np.int64), below - 1)
@@ -214,7 +214,7 @@ def height(table: Columns, names: Sequence[str]) -> int:
 
 
 def check_roles(table: Columns, quasi: Sequence[str], sensitive: str | None = None) -> int:
-    """Quasi-identifiers are named, different, and none of them is the sensitive column; the number of rows."""
+    """Checks that quasi-identifiers are named, different, and not the sensitive column; returns the number of rows."""
     if isinstance(quasi, str) or not quasi:
         raise EmptyComposition(
             what="the list of quasi-identifiers", hint="name the columns that an outsider can know"
@@ -232,7 +232,7 @@ def check_roles(table: Columns, quasi: Sequence[str], sensitive: str | None = No
 
 
 def coded(*columns: Any) -> list[Coded]:
-    """Columns of the same thing, from one table or several, in one code."""
+    """Columns with the same meaning, from one table or several, in one code."""
     import numpy as np
     import pyarrow as pa
 

@@ -1,8 +1,8 @@
-"""Two releases about the same people, each k-anonymous, and what is left when both are read (composition).
+"""Two k-anonymous releases about the same people, and the values that remain possible after reading both (composition).
 
-Of somebody who is in all releases the attacker knows the quasi-identifiers. Each release leaves the sensitive values
-of the classes that agree with them; all together leave what is in every one of these sets (Ganta, Kasiviswanathan,
-Smith 2008; lecture 2, Figures 2.1 and 2.2). There is no law of composition for k-anonymity, and this is why.
+The attacker knows the quasi-identifiers of a person who is in all releases. Each release leaves a set of possible
+sensitive values; all together leave the intersection of these sets (Ganta, Kasiviswanathan, Smith 2008; lecture 2,
+Figures 2.1 and 2.2). k-anonymity has no law of composition, for this reason.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _number(value: Any) -> float | None:
 
 
 def _span(text: str) -> tuple[float, float, bool, bool] | None:
-    """The numbers that a published value stands for: ends, and whether each is left out; None if there are none."""
+    """The range that a published value stands for: both ends, and whether each is excluded; None if it is no range."""
     if found := _COMPARED.match(text):
         edge = float(found[2])
         if found[1] in ("<", "<=", "≤"):
@@ -81,7 +81,7 @@ def _reader(shown: Any) -> Callable[[Any], bool]:
 
 
 def agrees(shown: Any, own: Any) -> bool:
-    """May somebody whose own value this is stand behind the published value? What is unknown excludes nobody."""
+    """Whether a person with this value may be behind the published value. An unknown value excludes nobody."""
     return own is None or _reader(shown)(own)
 
 
@@ -94,7 +94,7 @@ def is_pattern(shown: Any) -> bool:
 
 
 def plain_key(value: Any) -> Any:
-    """The same for two values that agree and are no patterns: a number, or the text."""
+    """A key on which two equal values without patterns agree: a number, or the text."""
     number = _number(value)
     return str(value).strip() if number is None else number
 
@@ -126,7 +126,7 @@ OTHER = object()
 
 
 def _known(releases: Sequence[Columns], sensitive: str) -> dict[Any, int]:
-    """A number for every sensitive value of all releases, and for one that none of them shows."""
+    """A number for every sensitive value of all releases, and for a value that none of them shows."""
     known: dict[Any, int] = {OTHER: 0}
     for release in releases:
         for value in coded(release[sensitive])[0].values:
@@ -203,7 +203,7 @@ def _agreeing(there: ReleasedClasses, here: ReleasedClasses) -> tuple[Integers, 
 def _comparison(
     there: ReleasedClasses, here: ReleasedClasses, column: int
 ) -> tuple[Booleans, Integers, Integers]:
-    """Whether an own value agrees with a published one, with the place of each person's and each class's value."""
+    """Whether an own value agrees with a published one, and the places of each person's and each class's value."""
     import numpy as np
 
     shown = list(dict.fromkeys(v[column] for v in there.values))
@@ -245,7 +245,7 @@ def intersection(
 ) -> Finding:
     """The people for whom all releases together leave one sensitive value.
 
-    `details["by_one_release"]` says how many each release exposes by itself.
+    `details["by_one_release"]` counts the people whom each release exposes alone.
     """
     import numpy as np
 

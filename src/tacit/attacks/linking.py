@@ -57,7 +57,7 @@ class _Counted:
         return float(self.totals.max() / self.rows)
 
     def number(self, value: object) -> int:
-        """The number of a value; an unknown one is refused by the name that was typed."""
+        """The number of a value; refuses an unknown one under its typed name."""
         for code, known in enumerate(self.values[:-1]):
             if known == value or str(known) == str(value):
                 return code
@@ -227,7 +227,7 @@ def link(release: Columns, known: Columns, *, quasi: Sequence[str], sensitive: s
 
 
 def unique_share(table: Columns, *, quasi: Sequence[str]) -> float:
-    """The share of rows that no other row agrees with in all quasi-identifiers."""
+    """The share of rows that are unique in their quasi-identifiers."""
     import numpy as np
 
     rows = check_roles(table, quasi)
@@ -243,7 +243,7 @@ def expected_unique_share(
     """The expected share of people alone in their cell among n independent ones, and its standard deviation.
 
     E = Σ p_i (1 - p_i)^(n-1). With U the number of them, E[U(U-1)] = Σ_{i≠j} n(n-1) p_i p_j (1 - p_i - p_j)^(n-2).
-    `times` says how many cells have each probability, so that many equal cells cost nothing.
+    `times` is the number of cells with each probability, so that many equal cells cost nothing.
     """
     import numpy as np
 
@@ -271,7 +271,7 @@ ECCENTRICITY = 7.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Best:
-    """The history with the best score, and how far it stands out."""
+    """The history with the best score, and its distance to the second best."""
 
     person: int
     score: float
@@ -282,7 +282,7 @@ class Scoreboard:
     """The release, indexed by item.
 
     `person`, `item`, `value` and `day` have an entry for each line of the release; persons and items are numbered from
-    0. Without values, or without days, that part of the score is an agreement on the item alone.
+    0. Without values, or without days, that part of the score only compares the items.
     """
 
     def __init__(

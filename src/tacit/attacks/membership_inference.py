@@ -1,8 +1,8 @@
-"""Laplace noise in floating point tells the answer by its last digits (Mironov 2012).
+"""The last digits of Laplace noise in floating point reveal the answer (Mironov 2012).
 
 A textbook sampler computes y = c + s b ln(u) in doubles, with u a multiple of 2^-53 and s = ±1. Only some doubles can
-come out, and which ones depends on c: if the y that was published cannot come from c = 0, the answer was 1, however
-much noise there is. The attack tries the few u that could have given y. Noise on integers or on a grid that does not
+come out, and c decides which ones. If the published y cannot come from c = 0, the answer was 1, no matter how large
+the noise is. The attack tries the few u that could have given y. Noise on integers or on a grid that does not
 depend on the data has no such holes.
 """
 
@@ -51,7 +51,7 @@ def membership_scores(
 ) -> Floats:
     """The test statistic of each person: a row of `people` is the bits of one.
 
-    Published shares outside of [1/2n, 1 - 1/2n] are moved to its ends where a logarithm is taken; `noise_std` is that
+    Published shares outside of [1/2n, 1 - 1/2n] are moved to its ends before a logarithm is taken; `noise_std` is that
     of a published share.
     """
     import numpy as np
@@ -181,10 +181,11 @@ class Breach:
 def dalenius(
     prior: Mapping[Hashable, Fraction], mechanism: Mapping[Hashable, Mapping[Hashable, Fraction]]
 ) -> Breach | None:
-    """Auxiliary information with which a release violates Dalenius' definition; None if it tells nothing at all.
+    """Auxiliary information with which a release violates Dalenius' definition; None if the release reveals nothing
+    at all.
 
     The world is drawn from `prior`; Bob's secret is a fair coin that has nothing to do with it, and his row is not in
-    the data. Of a statement S about the world somebody knows whether "secret = S" holds (a bit that by itself says
+    the data. Of a statement S about the world somebody knows whether "secret = S" holds (a bit that alone says
     nothing of the secret). Then Pr[secret | that they agree, outcome] = Pr[S | outcome], which differs from Pr[S] for
     some S and outcome unless the outcome is independent of the world. So what satisfies the definition for every
     auxiliary information is useless.
@@ -214,7 +215,9 @@ def dalenius(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RandomRow:
-    """How close the laws are with and without one person, for a release that publishes somebody's whole row."""
+    """The distance between the distributions with and without one person, for a release that publishes somebody's
+    whole row.
+    """
 
     total_variation: float
     kullback_leibler: float
@@ -224,10 +227,11 @@ class RandomRow:
 
 
 def random_row(*, people: int, domain: int, mixed: float = 0.01, diameter: float = 1.0) -> RandomRow:
-    """Publish one row drawn at random; with probability `mixed` a uniform value of the domain instead.
+    """Publishes one row drawn at random; with probability `mixed` a uniform value of the domain instead.
 
-    One person's row is replaced by another that nobody else has. Then with q = (1 - mixed) / n and u = mixed / domain
-    the two laws differ in two points, q + u against u: total variation is q; the Kullback-Leibler divergence is
+    One person's row is replaced by a unique one. Then with q = (1 - mixed) / n and u = mixed / domain
+    the two distributions differ in two points, q + u against u: total variation is q; the Kullback-Leibler
+    divergence is
     q ln(1 + q/u); the Wasserstein distance is at most q times the diameter of the domain. All go to 0 with n, and the
     release is somebody's row with probability 1 - mixed. Whoever sees the row knows whose it is: of the two versions
     of the person in it the posterior is (q + u) / (q + 2u), which goes to 1 as the domain grows.
@@ -248,7 +252,8 @@ def mean_loss(epsilons: Sequence[float]) -> tuple[float, float]:
     """The mean of people's privacy losses, and the chance that the worst protected person's bit is guessed.
 
     Publishing one person's bit by randomised response with epsilon = 20 and nobody else's has a mean loss of 20/n, as
-    small as one likes, and tells that bit with probability e^20 / (1 + e^20). An average over people protects nobody in
+    small as one likes, and reveals that bit with probability e^20 / (1 + e^20).
+    An average over people protects nobody in
     particular.
     """
     if not epsilons or any(not (e >= 0 and math.isfinite(e)) for e in epsilons):
@@ -261,7 +266,9 @@ def mean_loss(epsilons: Sequence[float]) -> tuple[float, float]:
 
 GRID = 2.0**53
 REACH = 24
-"""This many neighbours of the nearest u are tried on either side; where more could lead to y, y counts as possible."""
+"""The number of neighbours of the nearest u that are tried on either side; if more could lead to y, y counts
+as possible.
+"""
 
 
 def textbook_laplace(answers: npt.ArrayLike, *, noise_scale: float, draws: Draws) -> Floats:

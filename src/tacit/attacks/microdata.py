@@ -2,7 +2,7 @@
 
 A block of people is described by counts, medians and means of groups, some suppressed because they are small
 ("fewer than three"). The search runs through all multisets of people that satisfy every published number, in whole
-numbers and fractions, and stops when it has seen them all or more than `most`. One solution, with `complete` true, is
+numbers and fractions, and stops after all of them or after more than `most`. One solution, with `complete` true, is
 a proof: the table publishes the people. Garfinkel, Abowd and Martindale 2018 show it on a fictional block of seven.
 """
 
@@ -65,7 +65,7 @@ class Group:
 
     @property
     def by_age(self) -> bool:
-        """Does it depend on ages who is in it?"""
+        """Whether membership depends on ages."""
         return self.ages != (None, None)
 
     def holds(self, age: int) -> bool:
@@ -76,7 +76,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Solutions:
-    """All that fits: the solutions seen, whether the search ended by itself, and how many nodes it visited."""
+    """All solutions found, whether the search was complete, and the number of nodes visited."""
 
     found: tuple[tuple[Person, ...], ...]
     complete: bool
@@ -84,7 +84,7 @@ class Solutions:
 
     @property
     def unique(self) -> bool:
-        """Proved: there is one solution, and no other."""
+        """Whether the search proved that there is exactly one solution."""
         return self.complete and len(self.found) == 1
 
 
@@ -119,7 +119,7 @@ class Block:
 
     @property
     def people(self) -> int:
-        """How many people there are."""
+        """The number of people."""
         return next(g.count for g in self.groups if not g.where and not g.by_age and g.count)
 
     def solve(self, *, most: int = 1000) -> Solutions:
@@ -224,7 +224,7 @@ class Line:
             self.median2 = int(doubled)
 
     def among(self, kinds: frozenset[int]) -> Line:
-        """The same line where only these kinds of people are there: more groups then lie within others."""
+        """The same line for a table with only these kinds of people, in which more groups lie within others."""
         same = copy(self)
         same.kinds = self.kinds & kinds
         return same
@@ -247,7 +247,7 @@ class Line:
         return rest
 
     def may_go_on(self, placed: int, total: int, last: int, age: int, oldest: int) -> bool:
-        """Can the rest of the group, all of them at least `age` old, still reach its median and its mean?
+        """Whether the rest of the group, all of them at least `age` old, can still reach its median and its mean.
 
         `placed` members are in with sum `total`, the last of them `last` years old.
         """
@@ -291,9 +291,9 @@ class Line:
         return high >= self.low_sum and (self.high_sum is None or low <= self.high_sum)
 
     def latest(self, placed: int, total: int, last: int, ages: tuple[int, int], oldest: int) -> int:
-        """The largest of these ages that may come next in the order; less than the first if none may.
+        """The largest of these ages that may come next in the order; a number below the first if none may.
 
-        Growing ages raise the least sum that is left and change nothing else: what an age excludes, all later ones do.
+        Larger ages only raise the least remaining sum. So an age that fails rules out all later ones.
         """
         low, high = ages
         if self.may_go_on(placed, total, last, high, oldest):
@@ -322,7 +322,7 @@ class Line:
 
 
 def with_differences(lines: list[Line]) -> list[Line]:
-    """The lines, and the consequences for the rest if one group lies within another: they prune, and exclude nobody."""
+    """The lines, and their consequences if one group lies within another; these prune the search and exclude nobody."""
     known = {(line.kinds, line.low_sum, line.high_sum) for line in lines}
     found = list(lines)
     for _ in range(2):
@@ -338,7 +338,7 @@ def with_differences(lines: list[Line]) -> list[Line]:
 
 
 class Search:
-    """Depth first: first how many people of each kind there are, then people in the order of (age, kind)."""
+    """Depth first: first the number of people of each kind, then people in the order of (age, kind)."""
 
     def __init__(self, block: Block, most: int) -> None:
         self.block, self.most = block, most
@@ -400,7 +400,7 @@ class Search:
         yield from fill(0)
 
     def _place(self, people: list[Person], left: list[int], state: list[tuple[int, int, int]]) -> bool:
-        """Everybody who may come next; False if there are more solutions than asked for."""
+        """Tries everybody who may come next; False if there are more solutions than asked for."""
         if not any(left):
             if all(
                 s[0] == line.count if line.count is not None else s[0] < (line.limit or 0)

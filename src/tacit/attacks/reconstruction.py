@@ -2,8 +2,8 @@
 
 n people have a bit each; m questions "how many of these people have it?" were answered with noise. If the noise is
 o(√n), a linear program or least squares over [0, 1]^n, rounded, finds almost all bits; whatever makes the attack fail
-for every set of questions adds noise of order √n. Against Gaussian noise that is mu-GDP for one replaced bit nobody
-guesses a bit better than Φ(mu/2) where a coin is right half of the time.
+for every set of questions adds noise of order √n. Against Gaussian noise that is mu-GDP for one replaced bit, the
+best guess of a bit is right with probability Φ(mu/2), against 1/2 for a coin.
 
 10^5 people take questions whose matrix is never made (`walsh_questions`), or a sparse one, and least squares by
 products alone: one to three seconds of processor for 4 · 10^5 questions about half of the people each.
@@ -38,7 +38,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class WalshQuestions:
-    """So many questions about so many people, as the two products that an attack needs; `members(j)` is one of them."""
+    """A number of questions about a number of people, as the two products that an attack needs; `members(j)` is one
+    question.
+    """
 
     people: int
     questions: int
@@ -124,7 +126,7 @@ def _transform(rows: Floats) -> Floats:
 
 
 def average(answers: npt.ArrayLike, *, step: float = 1.0) -> Finding:
-    """The truth behind repeated answers: a row a question, a column for each time it was asked.
+    """The truth behind repeated answers: a row for each question, a column for each repetition.
 
     True answers are multiples of `step` (1 for counts), so that the mean is rounded to the nearest. Exposed are the
     questions whose mean is within half a step of one multiple at 4.5 standard errors, estimated from the answers.
@@ -162,7 +164,7 @@ def difference(
 ) -> Finding:
     """One person's value from two totals, with and without her: a pair for each person.
 
-    Values lie in [low, high]; guessing alone is the middle of the range, which for a bit is a coin.
+    Values lie in [low, high]; the guess without the attack is the middle of the range, a coin flip for a bit.
     """
     import numpy as np
 
@@ -261,7 +263,9 @@ def fit_in_cube(times: Product, back: Product, answers: Floats, people: int) -> 
 
 
 def _steepest(forward: Product, gradient: Product, people: int) -> float:
-    """About the largest eigenvalue of A'A without the constant, by the power method; too small a one is doubled."""
+    """About the largest eigenvalue of A'A without the constant, by the power method; an estimate that is too small is
+    doubled.
+    """
     import numpy as np
 
     along = np.cos(np.arange(people) * 2.399963)
@@ -366,8 +370,9 @@ def reconstruct(
 ) -> Finding:
     """A bit for everybody, from questions and their noisy answers.
 
-    `share` is what the attacker believes of the share of ones (public, or from the answers); guessing alone is right
-    with probability max(share, 1 - share). `gap`, where it is told, bounds by which share the error could be smaller.
+    `share` is the attacker's belief about the share of ones (public, or from the answers); guessing alone is right
+    with probability max(share, 1 - share). `gap`, where it is shown, bounds the amount by which the share of errors
+    could be smaller.
     """
     import numpy as np
 

@@ -1,10 +1,11 @@
 """Rows of people in synthetic rows: who lies too close to them for somebody the model never saw.
 
 Synthetic rows that are drawn from a model of people are "not about anybody". A model that is close enough to the
-people replays them: a leaf with one row copies it, a component around one row returns there. The attacker has rows
-of people who may have been in the table, and rows of others who surely were not, from the same population. The score
-of somebody is s / (s + r), where s is the distance of the nearest synthetic row and r that of the nearest of the
-others: near 0 for anybody who is replayed, also far away from everybody else, where chance would hardly put a row. If
+people replays them: a leaf with one row copies it, a component around one row returns there. The attacker has rows of
+people who may have been in the table, and rows of other people from the same population who surely were not. The score
+of a person is s / (s + r), with s the distance to the nearest synthetic row and r the distance to the nearest other
+person. It is near 0 for anybody whose row is replayed, also far away from everybody else, where chance would hardly
+put a row. If
 somebody was not in the table, their score is any of the scores of them and the others, each against all of the rest,
 so that
 
@@ -44,7 +45,7 @@ def replay(
 ) -> Finding:
     """The members among `people` of the table behind the synthetic rows. `others` were not in it.
 
-    columns: what is compared; by default all that the three tables share. Numbers are measured in interquartile
+    columns: the columns to compare; by default all that the three tables share. Numbers are measured in interquartile
     ranges of the synthetic rows, any other two values are 1 apart, and so is a missing one from all others. `copies`
     counts people with a row that is repeated exactly, `copies_of_others` the same of the others, who show what chance
     does; `area_under_curve` is the probability that one of the people has a smaller score than one of the others.
@@ -114,7 +115,7 @@ def _comparable(*columns: Any) -> list[tuple[Floats, bool]]:
 
 
 def _floats(column: Any) -> Floats | None:
-    """A column as finite numbers, NaN where it is missing; None if a value is no number."""
+    """A column as finite numbers, NaN for a missing value; None if a value is no number."""
     import numpy as np
 
     cells = column.to_pylist() if hasattr(column, "to_pylist") else list(column)
@@ -128,7 +129,7 @@ def _floats(column: Any) -> Floats | None:
 
 
 def _distances(rows: Rows, made: Rows) -> Iterator[tuple[slice, Floats]]:
-    """Distances of some rows at a time to all of the others; 0 only where two agree in all columns."""
+    """Distances of some rows at a time to all of the others; 0 only between rows that agree in all columns."""
     import numpy as np
 
     count, width = len(rows[0][0]), len(made[0][0])
@@ -148,7 +149,7 @@ def _distances(rows: Rows, made: Rows) -> Iterator[tuple[slice, Floats]]:
 
 
 def _nearest(rows: Rows, made: Rows, *, but_itself: bool = False) -> Floats:
-    """For each row the distance of the nearest made one; of the nearest other one, where both are the same."""
+    """For each row the distance to the nearest made row; within one table, to the nearest other row."""
     import numpy as np
 
     nearest = np.empty(len(rows[0][0]))
@@ -160,7 +161,7 @@ def _nearest(rows: Rows, made: Rows, *, but_itself: bool = False) -> Floats:
 
 
 def _score(near: Floats, usual: Floats) -> Floats:
-    """s / (s + r), and a half where both are 0."""
+    """s / (s + r), and a half if both are 0."""
     import numpy as np
 
     total = near + usual

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.audit.betting import LEADER, STAKE
+from tacit.audit.betting import FIXED, LEADER, STAKE
 from tacit.audit.black_box import Course, PairRecord
 from tacit.audit.claimed import AuditedClaim
 from tacit.audit.predictors import Levels, promise
@@ -24,7 +24,7 @@ BARS = 24
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventFound:
-    """The event that tells the neighbours apart best in the outputs seen, in words and with counts."""
+    """The event that distinguishes the neighbours best in the outputs so far, in words and with counts."""
 
     words: str
     first: str
@@ -45,7 +45,7 @@ class EventFound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reach:
-    """What an audit of this size sees, and what it does not."""
+    """The breaches that an audit of this size would find, and those that it would miss."""
 
     least_probability: float
     """An event that one neighbour never gives is found with 80% power if the other gives it at least this often."""
@@ -74,7 +74,7 @@ class Reach:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MechanismAudit:
-    """The answer of the black box. A claim that was not rejected was not confirmed either."""
+    """The answer of the black box. A claim that was not rejected is not thereby confirmed."""
 
     claim: AuditedClaim
     relation: str
@@ -190,7 +190,7 @@ def _event(course: Course) -> tuple[int | None, EventFound | None]:
             levels = record.levels.get(name)
             if levels is None:
                 continue
-            gain = max(promise(levels, q), 1e-3 * promise(levels, 0.5))
+            gain = float(np.max(promise(levels, np.array([q, 0.5])) * (1.0, 1e-3)))
             if best is None or gain > best[0]:
                 best = gain, i, levels
     if best is None or course.encoder is None or best[0] <= 0:
@@ -233,7 +233,7 @@ def _short(value: Any) -> str:
 
 
 def _histograms(course: Course, at: int) -> dict[str, Any]:
-    """Two histograms of one projection of the outputs, on the pair that tells most."""
+    """Two histograms of one projection of the outputs, on the most informative pair."""
     record: PairRecord = course.records[at]
     levels = record.levels.get("one column")
     if levels is None or record.columns is None:
@@ -275,7 +275,7 @@ def reach_of(claim: AuditedClaim, outputs: int, level: float, strategies: int) -
     The calculation is for a bettor who learns one event's frequencies as it goes, and shares the wealth with the other
     strategies. It is a guide to power; no error probability rests on it.
     """
-    share = min(LEADER, (1 - LEADER) / strategies)
+    share = min(LEADER, (1 - LEADER) / strategies) * (1 - FIXED if claim.pure else 1.0)
     needed = math.log(1 / level) + math.log(1 / share)
     hits = _hits(claim, needed)
     half = max(1.0, outputs / 2)

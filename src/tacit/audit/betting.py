@@ -1,20 +1,22 @@
 """Bets against claims whose wealth cannot grow, on average, while the claim is true (theorem `audit-betting`).
 
-A claim is rejected when the wealth of a bet against it, begun at 1, reaches 1/level. By Ville's inequality that happens
-to a true claim with a probability of at most the level, whenever one looks and however one goes on.
+A claim is rejected when the wealth of a bet against it, begun at 1, reaches 1/level. By Ville's inequality that
+happens to a true claim with a probability of at most the level, at any stopping time and for any continuation.
 
 Pure epsilon: a fair coin B picks the neighbour, Z is the output, q = e^epsilon/(1 + e^epsilon). Betting on B = 1 pays
-p/q if right and (1 - p)/(1 - q) if wrong, with a p >= q that was chosen before B is looked at; by symmetry for B = 0.
+p/q if right and (1 - p)/(1 - q) if wrong, with a p >= q that was chosen before B is read; by symmetry for B = 0.
 Curves delta(epsilon): one output X and Y of either neighbour, 1 + lambda (1_S(X) - e^epsilon 1_S(Y) - delta).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from tacit.audit.claimed import AuditedClaim
+from tacit.audit.fixed_bets import FixedBets
 from tacit.audit.predictors import BELIEF, Levels, promise
 from tacit.exact.arrays import Booleans, Floats, Integers
 from tacit.exact.data_classes import dataclass
@@ -34,7 +36,11 @@ UNSTAKED = 3.0
 FORGET = 0.8
 """The share of a strategy's past gains that counts when the leader of the next stage is chosen."""
 LEADER = 0.5
-"""The leader's share of the wealth at the start; the other strategies share the rest."""
+"""The leader's share of what strategies that learn have at the start; the others share the rest."""
+FIXED = 0.6
+"""The share of the bets on fixed events at the start, where there are some."""
+MOMENTS = 24
+"""Moments of a batch at which the wealth is looked at."""
 ROUNDING = 1 + 1e-9
 """Above all rounding errors of 10^6 bets."""
 
@@ -58,6 +64,7 @@ class CoinBets:
         error = CAUTION * np.sqrt(share * (1 - share) / (n + 2 * BELIEF))
         up = (share - error)[:, None]
         down = (1 - share - error)[:, None]
+        staked = promise(levels, q) >= PROMISE * np.log(n.sum() + 1)
         q = q[None, :]
         logs = np.zeros((len(n), 2, q.size))
         for p, right in ((up, 1), (down, 0)):
@@ -65,13 +72,11 @@ class CoinBets:
             safe, at = np.where(bet, p, 0.5), np.where(bet, q, 0.5)
             logs[:, right] += np.log(safe / at)
             logs[:, 1 - right] += np.log((1 - safe) / (1 - at))
-        enough = PROMISE * np.log(n.sum() + 1)
-        staked = np.array([promise(levels, float(one)) >= enough for one in q[0]])
         return cls(logs=logs, staked=staked)
 
     @classmethod
     def on_events(cls, levels: Levels, q: Floats) -> CoinBets:
-        """One event from each end of the levels, for each claim the one that would have gained most."""
+        """One event from each end of the levels, for each claim the one with the largest past gain."""
         size = len(levels.ones)
         logs = np.zeros((size, 2, q.size))
         promised = np.zeros(q.size)
@@ -79,8 +84,12 @@ class CoinBets:
             (np.cumsum(levels.ones[::-1])[::-1], np.cumsum(levels.zeros[::-1])[::-1]),
             (np.cumsum(levels.zeros)[::-1], np.cumsum(levels.ones)[::-1]),
         )
+        best = [_best_cuts(*end, q) for end in ends]
         for g, at in enumerate(q):
-            found = [(right, *_best_cut(*end, float(at))) for end, right in zip(ends, (1, 0), strict=True)]
+            found = [
+                (right, int(cut[g]), float(gain[g]), float(hits[g]), float(n[g]))
+                for right, (cut, gain, hits, n) in zip((1, 0), best, strict=True)
+            ]
             promised[g] = sum(gain for _, _, gain, _, _ in found)
             bets = [one for one in found if one[2] > 0]
             if len(bets) == 2:
@@ -111,16 +120,20 @@ class CoinBets:
         return np.asarray(self.logs[level, coin, claim])
 
 
-def _best_cut(mine: Floats, other: Floats, q: float) -> tuple[int, float, float, float]:
-    """Of events from one end, by cut: the one that would have gained most, its gain, its hits and its outputs."""
+def _best_cuts(mine: Floats, other: Floats, q: Floats) -> tuple[Integers, Floats, Floats, Floats]:
+    """Of events from one end, by claim: the cut with the largest past gain, with its gain, its hits and its outputs."""
     n = mine + other
-    if q >= 1:
-        return 0, 0.0, float(mine[0]), float(n[0])
     share = (mine + BELIEF) / (n + 2 * BELIEF)
-    p = np.maximum(share - CAUTION * np.sqrt(share * (1 - share) / (n + 2 * BELIEF)), q)
-    gain = n * (share * np.log(p / q) + (1 - share) * np.log((1 - p) / (1 - q)))
-    cut = int(np.argmax(gain))
-    return cut, float(gain[cut]), float(mine[cut]), float(n[cut])
+    shrunk = share - CAUTION * np.sqrt(share * (1 - share) / (n + 2 * BELIEF))
+    some = np.flatnonzero(shrunk > q.min(initial=1.0))
+    gain = np.zeros((q.size, n.size))
+    if some.size:
+        at = np.minimum(q, np.nextafter(1.0, 0.0))[:, None]
+        p = np.maximum(shrunk[None, some], at)
+        part = n[some] * (share[some] * np.log(p / at) + (1 - share[some]) * np.log((1 - p) / (1 - at)))
+        gain[:, some] = np.where((q < 1)[:, None], part, 0.0)
+    cut = np.argmax(gain, axis=1)
+    return cut, gain[np.arange(q.size), cut], mine[cut], n[cut]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,10 +183,24 @@ class CurveBets:
 
     def gains(self, ones: Integers, zeros: Integers) -> Floats:
         """The joint gain of a batch of pairs, by claim."""
-        return np.array([float(self.path(ones, zeros, g).sum()) for g in range(self.delta.size)])
+        mine, other = (ones, zeros) if self.direction else (zeros, ones)
+        way = 1 if self.direction else -1
+        held = (way * np.asarray(one)[:, None] >= way * self.cut[None, :] for one in (mine, other))
+        a, b = held
+        total = np.zeros(self.delta.size)
+        for x in (0, 1):
+            for y in (0, 1):
+                count = np.count_nonzero((a == x) & (b == y), axis=0)
+                total += count * np.log1p(self.stake * (x - np.exp(self.epsilon) * y - self.delta))
+        return total
 
 
 Bets = Sequence[CoinBets] | Sequence[CurveBets]
+
+
+def moments(bets: int) -> Integers:
+    """The numbers of the outputs of a batch after which the wealth is looked at; the last is one of them."""
+    return np.unique(np.linspace(0, bets - 1, num=min(bets, MOMENTS)).astype(np.int64))
 
 
 class Wealth:
@@ -183,7 +210,9 @@ class Wealth:
     the strategy that would have gained most there lately, if it gained or the past promises enough.
     """
 
-    def __init__(self, claim: AuditedClaim, *, strategies: int, pairs: int) -> None:
+    def __init__(
+        self, claim: AuditedClaim, *, strategies: int, pairs: int, fixed: Sequence[FixedBets] = ()
+    ) -> None:
         self.claim = claim
         self.ladder = claim.ladder()
         self.main = (
@@ -194,7 +223,9 @@ class Wealth:
         self.strategies = strategies
         self.lasting = np.zeros((pairs, strategies, len(self.ladder)))
         self.logs = np.zeros((strategies + 1, len(self.ladder)))
-        self.prior = np.log(np.r_[np.full(strategies, (1 - LEADER) / strategies), LEADER])
+        self.fixed = fixed
+        learning = 1 - FIXED if fixed else 1.0
+        self.prior = np.log(learning * np.r_[np.full(strategies, (1 - LEADER) / strategies), LEADER])
         self.highest = np.full(len(self.ladder), -np.inf)
         self.path: list[tuple[int, float]] = [(0, 0.0)]
         self.outputs = 0
@@ -202,17 +233,34 @@ class Wealth:
 
     def value(self) -> Floats:
         """ln of the wealth, by claim."""
-        return np.asarray(np.logaddexp.reduce(self.prior[:, None] + self.logs, axis=0))
+        learned = np.logaddexp.reduce(self.prior[:, None] + self.logs, axis=0)
+        if not self.fixed:
+            return np.asarray(learned)
+        each = np.array([one.now for one in self.fixed])
+        sure = np.logaddexp.reduce(each, axis=0) + math.log(FIXED / len(self.fixed))
+        return np.asarray(np.logaddexp(learned, sure))
 
     def take(
-        self, pair: int, gains: Floats, paths: Floats, staked: Booleans, *, cost: int, needed: float
+        self,
+        pair: int,
+        gains: Floats,
+        paths: Floats,
+        staked: Booleans,
+        *,
+        cost: int,
+        needed: float,
+        at: Integers | None = None,
+        fixed: Floats | None = None,
     ) -> bool:
         """One batch of a pair: gains by strategy and claim, paths by strategy and output; is the claim rejected?
 
-        Where `staked` (by strategy and claim) is false, the bet was only watched, to choose later leaders.
+        If `staked` (by strategy and claim) is false, the bet was only watched, to choose later leaders.
 
-        `cost` is the number of outputs a bet, 1 or 2; `needed` the ln of the wealth that rejects.
+        `cost` is the number of outputs a bet, 1 or 2; `needed` the ln of the wealth that rejects. `fixed` is the ln of
+        the wealth of this pair's fixed bets after the outputs with the numbers in `at`; they have been made.
         """
+        if at is None:
+            at = moments(paths.shape[1])
         lasting = self.lasting[pair]
         choice = np.argmax(np.where(staked, lasting, lasting - UNSTAKED), axis=0)
         leads = np.take_along_axis(lasting, choice[None], axis=0)[0] > 0
@@ -222,12 +270,16 @@ class Wealth:
         leader = paths[first] if leads[self.main] else np.zeros(paths.shape[1])
         real = paths * staked[:, self.main, None]
         run = self.logs[:, self.main, None] + np.cumsum(np.vstack([real, leader]), axis=1)
-        course = np.logaddexp.reduce(self.prior[:, None] + run, axis=0)
+        course = np.logaddexp.reduce(self.prior[:, None] + run[:, at], axis=0)
+        if fixed is not None:
+            rest = [one.now[self.main] for i, one in enumerate(self.fixed) if i != pair]
+            whole = np.logaddexp(fixed, np.logaddexp.reduce(rest)) if rest else fixed
+            course = np.logaddexp(course, whole + math.log(FIXED / len(self.fixed)))
         over = np.flatnonzero(course >= needed)
         if over.size and self.crossed is None:
-            self.crossed = self.outputs + cost * (int(over[0]) + 1)
-        for i in np.unique(np.linspace(0, course.size - 1, num=min(course.size, 24)).astype(int)):
-            self.path.append((self.outputs + cost * (int(i) + 1), float(course[i])))
+            self.crossed = self.outputs + cost * (int(at[over[0]]) + 1)
+        for i, value in zip(at, course, strict=True):
+            self.path.append((self.outputs + cost * (int(i) + 1), float(value)))
         self.outputs += cost * paths.shape[1]
         self.logs[:-1] += gains * staked
         self.logs[-1] += np.where(leads, gains[choice, claims], 0.0)
@@ -239,11 +291,11 @@ class Wealth:
         return self.crossed is not None
 
     def rejected(self, needed: float) -> list[bool]:
-        """By claim: did the wealth ever reach what rejects?"""
+        """For each claim, whether the wealth ever reached the amount that rejects."""
         return [bool(h >= needed) for h in self.highest]
 
     def lower(self, needed: float) -> float:
-        """The end of the unbroken run of rejected claims from the bottom up; 0 if there is none."""
+        """The end of the unbroken run of rejected claims from the bottom up; 0 if none is rejected."""
         last = 0.0
         for value, out in zip(self.ladder, self.rejected(needed), strict=True):
             if not out:

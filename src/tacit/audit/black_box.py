@@ -17,8 +17,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tacit.audit.betting import ROUNDING, CoinBets, CurveBets, Wealth
+from tacit.audit.betting import ROUNDING, CoinBets, CurveBets, Wealth, moments
 from tacit.audit.claimed import AuditedClaim
+from tacit.audit.fixed_bets import FixedBets
 from tacit.audit.neighbours import NeighbourPairs
 from tacit.audit.outputs import Encoder, Output, difference, is_answer
 from tacit.audit.predictors import Levels, boosted, logistic, projection, promise, table
@@ -33,6 +34,8 @@ LARGEST_STAGE = 20_000
 EQUALLY = 0.2
 RANKED = (0.6, 0.2, 0.12, 0.08)
 """A stage gives this share equally to all pairs, and the rest to those that promise most."""
+FOREMOST = 0.9
+"""Where fixed events are bet on: the share of a stage for the pair that has gained most."""
 EASIER = 0.2
 """The weight of the promise against half of the claimed epsilon, which shows earlier."""
 TREES_FROM = 240
@@ -70,6 +73,8 @@ class PairRecord:
     columns: Floats | None = None
     levels: dict[str, Levels] = field(default_factory=dict)
     fitted: dict[str, int] = field(default_factory=dict)
+    promised: float = 0.0
+    """What the levels promise against the claim, and a part of what they promise against half of it."""
 
     def add(self, outputs: Sequence[Output], bits: Sequence[int], columns: Floats | None) -> None:
         """Append new outputs with their coins."""
@@ -78,9 +83,9 @@ class PairRecord:
         if columns is not None:
             self.columns = columns if self.columns is None else np.vstack([self.columns, columns])
 
-    def learn(self, encoder: Encoder, q: float, *, first: bool) -> None:
+    def learn(self, encoder: Encoder, q: float, half: float, *, first: bool) -> None:
         """Refit the predictors whose data have grown enough since their last fit."""
-        n = len(self.bits)
+        n, before = len(self.bits), dict(self.fitted)
         if n < FIRST or self.columns is None or len(set(self.bits)) < 2:
             return
         bits = np.array(self.bits)
@@ -105,11 +110,17 @@ class PairRecord:
             self.fitted["one column"] = n
             if made is not None:
                 self.levels["one column"] = made
+        if self.fitted != before:
+            weights = np.array([1.0, EASIER])
+            both = np.array([q, half])
+            self.promised = max(
+                (float(weights @ promise(levels, both)) for levels in self.levels.values()), default=0.0
+            )
 
 
 @dataclass(slots=True)
 class Course:
-    """One audit as it goes: the wealth, the record of each pair, and why it ended."""
+    """One running audit: the wealth, the record of each pair, and the reason for its end."""
 
     claim: AuditedClaim
     neighbours: NeighbourPairs
@@ -128,7 +139,7 @@ class Course:
 
     @property
     def outputs(self) -> int:
-        """Runs of the mechanism so far."""
+        """The number of runs of the mechanism so far."""
         return sum(len(r.bits) for r in self.records)
 
 
@@ -147,16 +158,22 @@ def watch(
     """Run the mechanism and bet until the claim is rejected, the outputs are used up, or the time is over."""
     many = len(neighbours.pairs)
     epsilons = claim.epsilons()
+    toward = [difference(*pair) for pair in neighbours.pairs]
+    q = np.array([_q(v) for v in claim.ladder()]) if claim.pure else np.empty(0)
     strategies = len(NAMES) * (1 if claim.pure else 2 * len(epsilons))
     course = Course(
         claim=claim,
         neighbours=neighbours,
         level=level,
-        wealth=Wealth(claim, strategies=strategies, pairs=many),
-        records=[PairRecord(toward=difference(*pair)) for pair in neighbours.pairs],
+        wealth=Wealth(
+            claim,
+            strategies=strategies,
+            pairs=many,
+            fixed=[FixedBets(q, one) for one in toward] if claim.pure else (),
+        ),
+        records=[PairRecord(toward=one) for one in toward],
     )
     ladder = course.wealth.ladder
-    q = np.array([_q(v) for v in ladder]) if claim.pure else np.empty(0)
     deltas = (
         np.empty((0, 0))
         if claim.pure
@@ -207,7 +224,7 @@ def _stages(
             tell(course)
         if stopped:
             break
-        _learn(course, q)
+        _learn(course)
 
 
 def _q(epsilon: float) -> float:
@@ -217,15 +234,20 @@ def _q(epsilon: float) -> float:
 def _order(course: Course) -> list[int]:
     """Pairs that promise most first: a stage may end early."""
     gained = course.wealth.lasting[:, :, course.wealth.main].max(axis=1)
-    q, half = (_q(course.claim.value), _q(course.claim.value / 2)) if course.claim.pure else (0.5, 0.5)
-    rates = []
-    for i, record in enumerate(course.records):
-        promised = max(
-            (promise(levels, q) + EASIER * promise(levels, half) for levels in record.levels.values()),
-            default=0.0,
-        )
-        rates.append((promised + gained[i]) / (len(record.bits) + 4 * FIRST))
+    rates = [
+        (record.promised + gained[i]) / (len(record.bits) + 4 * FIRST)
+        for i, record in enumerate(course.records)
+    ]
     return [int(i) for i in np.argsort(-np.array(rates), kind="stable")]
+
+
+def _foremost(course: Course) -> int | None:
+    """The pair on which most was gained, by fixed bets or by a strategy that learns."""
+    if not course.wealth.fixed:
+        return None
+    main = course.wealth.main
+    learned = course.wealth.lasting[:, :, main].max(axis=1)
+    return int(np.argmax(np.maximum(learned, [one.now[main] for one in course.wealth.fixed])))
 
 
 def _sizes(course: Course, most_outputs: int) -> list[int]:
@@ -240,6 +262,10 @@ def _sizes(course: Course, most_outputs: int) -> list[int]:
         share = np.full(many, EQUALLY / many)
         ranks = _order(course)[: len(RANKED)]
         share[ranks] += np.array(RANKED[: len(ranks)]) * (1 - EQUALLY) / sum(RANKED[: len(ranks)])
+        foremost = _foremost(course)
+        if foremost is not None:
+            share *= 1 - FOREMOST
+            share[foremost] += FOREMOST
         wanted = [int(x) for x in np.ceil(stage * share)]
     wanted = [each * max(1, w // each) for w in wanted]
     while wanted and sum(wanted) > left:
@@ -262,7 +288,7 @@ def _batch(
     epsilons: Sequence[float],
     deltas: Floats,
 ) -> bool:
-    """Toss, run, bet; True if the claim is rejected."""
+    """Tosses, runs, bets; True if the claim is rejected."""
     record, pure = course.records[pair], course.claim.pure
     if pure:
         bits = coins(size)
@@ -294,7 +320,14 @@ def _batch(
         else:
             gains[at] = bet.gains(level[ones], level[zeros])
             paths[at] = bet.path(level[ones], level[zeros], main)
-    return course.wealth.take(pair, gains, paths, staked, cost=each, needed=course.needed)
+    watched = moments(size // each)
+    fixed = None
+    if pure:
+        known = course.encoder if course.encoder is not None else Encoder(())
+        fixed = course.wealth.fixed[pair].take(known, columns, outputs, bits, claim=main, at=watched)
+    return course.wealth.take(
+        pair, gains, paths, staked, cost=each, needed=course.needed, at=watched, fixed=fixed
+    )
 
 
 def _bets(
@@ -316,7 +349,7 @@ def _bets(
     return made
 
 
-def _learn(course: Course, q: Floats) -> None:
+def _learn(course: Course) -> None:
     """Columns for new kinds of output, then predictors."""
     every = [o for r in course.records for o in r.outputs]
     strange = course.encoder is not None and any(
@@ -331,8 +364,11 @@ def _learn(course: Course, q: Floats) -> None:
             record.columns = course.encoder.columns(record.outputs, record.toward)
             record.levels.clear()
             record.fitted.clear()
+            record.promised = 0.0
     assert course.encoder is not None
     best = _order(course)[:TREES_FOR]
-    at = _q(course.claim.value) if course.claim.pure else 0.5
+    at, half = (_q(course.claim.value), _q(course.claim.value / 2)) if course.claim.pure else (0.5, 0.5)
     for i, record in enumerate(course.records):
-        record.learn(course.encoder, at, first=i in best)
+        record.learn(course.encoder, at, half, first=i in best)
+        if course.wealth.fixed and record.columns is not None:
+            course.wealth.fixed[i].begin(course.encoder, record.columns, record.outputs)

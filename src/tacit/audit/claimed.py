@@ -58,7 +58,7 @@ class AuditedClaim:
         return self.bound
 
     def ladder(self) -> tuple[float, ...]:
-        """The values at which claims are tested, rising; the claimed one is among them."""
+        """The values at which claims are tested, rising; the claimed value is among them."""
         if not self.parameter:
             return (math.nan,)
         if self.value == 0:

@@ -1,8 +1,9 @@
 """The claim of a certificate, and the finding of this program.
 
-A bound is confirmed where this program's own upper end is what is stated or less: its grid only rounds upwards, so that
-the truth lies below. Where the grid cannot be made fine enough, it is confirmed as well if what is stated lies between
-the lower end and the upper one, and these are within TOLERANCE; never below the lower end.
+A bound is confirmed if this program's own upper end is at most the stated number. Its grid only rounds upwards, so
+that the truth lies below.
+If no grid is fine enough, the number is also confirmed if it lies between both ends and these
+are within TOLERANCE; never below the lower end.
 Sums (epsilons; epsilons and deltas; rhos; squares of mu) are added as
 exact fractions; only an epsilon that is smaller than the sum needs the composed curve.
 """
@@ -152,7 +153,7 @@ def checked_bound(guarantee: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def checked_given(records: Sequence[Mapping[str, Any]], condition: Mapping[str, Any]) -> Fraction:
-    """The gamma that events are given, the largest; refused where the guarantee has not the condition of its events."""
+    """The largest gamma of the events; refuses a guarantee without the condition of its events."""
     found = Fraction(0)
     for record in records:
         if "given" not in record:
@@ -202,7 +203,7 @@ ORDERS = 1 << 14
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opinion:
-    """Is the stated bound confirmed? None if this program has no formula; `found` is its own number."""
+    """Is the stated bound confirmed? `confirmed` is None if this program has no formula; `found` is its own number."""
 
     stated: str
     confirmed: bool | None
@@ -233,7 +234,9 @@ def opinion_on(
             if not events and _promises(bound):
                 raise Malformed("it names no event, and so nothing that hides an answer")
             if not events:
-                raise Unconfirmed("it names no event; that no unit moves its numbers is not checked here")
+                raise Unconfirmed(
+                    "it names no event; this check does not prove that no unit moves its numbers"
+                )
             found = _FOUND[bound["kind"]](bound, events, relation)
     except Malformed as problem:
         return Opinion(stated=stated, confirmed=False, why=str(problem))
@@ -256,7 +259,7 @@ def opinion_on(
 
 
 def _promises(bound: Mapping[str, Any]) -> bool:
-    """Does it say more than that nothing is revealed?"""
+    """Whether it says more than that nothing is revealed."""
     numbers = [bound[name] for name in ("epsilon", "delta", "rho", "mu") if name in bound]
     return any(number > 0 for number in [*numbers, *bound.get("epsilons", ())])
 
@@ -363,7 +366,7 @@ Ends = tuple[Fraction, Fraction]
 def _epsilon(bound: Mapping[str, Any], counts: Counter[str], neighbours: str) -> Ends | None:
     """The epsilon at the stated delta: by adding epsilons and deltas, or by the composed curve.
 
-    Grids become finer until what is stated lies on one side of both ends, or a finer one gains too little.
+    Refines the grid until the stated number is on one side of both ends, or a finer grid gains too little.
     """
     delta = Fraction(bound["delta"])
     found: list[Fraction] = []
@@ -409,14 +412,15 @@ def _epsilon(bound: Mapping[str, Any], counts: Counter[str], neighbours: str) ->
 
 
 def _is_known(counts: Counter[str]) -> bool:
-    """Are all curves those of a pair? A rho has only an upper curve, and products of it lie above what a rho gives."""
+    """Whether all curves are those of a pair.
+    A rho has only an upper curve, and products of it lie above what a rho gives."""
     return not any(
         word in text for text in counts for word in ('"concentrated"', '"discrete_gaussian_vector"')
     )
 
 
 def _smallest(counts: Counter[str], neighbours: str) -> Fraction | None:
-    """The smallest epsilon of a run: a grid that is coarser than it would make it larger."""
+    """The smallest epsilon of a run: a coarser grid would make it larger."""
     own = [_stated_epsilon(json.loads(text), neighbours) for text in counts]
     return min((epsilon for epsilon in own if epsilon), default=None)
 
@@ -434,7 +438,7 @@ def _stated_delta(event: Mapping[str, Any], neighbours: str) -> Fraction | None:
 def _by_curve(
     counts: Counter[str], neighbours: str, width: Fraction, delta: float
 ) -> tuple[Fraction, Fraction | None]:
-    """A lower end (0 where none is known) and the upper one of both orders of neighbours, on one grid of losses.
+    """A lower end (0 if none is known) and the upper end for both orders of neighbours, on one grid of losses.
 
     One run has its curve, which needs no grid. Of several, the straight lines lie below the curve of losses that are
     all rounded up to the next point, which is the true one with every loss at most a step larger: n runs that have
@@ -473,7 +477,7 @@ CUT = 1e-8
 
 
 def _is_exact(event: Mapping[str, Any], runs: int) -> bool:
-    """Is no grid inside of this event, and its curve, where it is composed with others, no upper bound of another?"""
+    """Whether the curve is exact: no grid inside of this event, and no upper bound in its composition with others."""
     if event["kind"] in ("composed", "repeated", "discrete_gaussian_vector"):
         return False
     if event["kind"] in ("concentrated", "objective_perturbation", "shuffled") and runs > 1:

@@ -4,8 +4,8 @@ A curve h(t) = sup_S P(S) - t Q(S) is convex and falls from 1 at t = 0. On the g
 the straight lines between its points, by the line from (0, 1) to its first one, and by its last value from there on.
 That function lies above h, and it is the curve of another pair. Where its slope rises by q, Q has an outcome of mass q
 and P one of mass t_i q. The rest of P is an outcome of infinite loss. A pair whose curve lies above stays above in
-every composition, also where mechanisms are chosen as one goes (Zhu, Dong and Wang 2022, Thm 10; this way of rounding
-is the one of Doroshenko and others 2022).
+every composition, also if mechanisms are chosen adaptively (Zhu, Dong and Wang 2022, Thm 10; this rounding follows
+Doroshenko and others 2022).
 
 P's masses are kept as integers, in units of 2^-BITS, rounded up. Losses add up when releases are composed, so that the
 masses are multiplied as polynomials, in integers and so exactly; the product is rounded up again. Losses far out are
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 BITS = 192
 LONGEST = 1 << 18
 FAR = 100
-"""A loss beyond which only infinite ones lie; others there would count as infinite as well."""
+"""The largest finite loss; any larger loss counts as infinite."""
 
 
 INSIDE, LONGEST_INSIDE = 1e-24, 1 << 14
@@ -76,7 +76,7 @@ def on_grid(h: Curve, step: arb, *, negligible: float, longest: int = LONGEST) -
 
 
 def _end(left: Callable[[int], arb], negligible: float, longest: int) -> int:
-    """The number of points, a power of two, after which no more than this is left of the curve."""
+    """The number of points, a power of two, after which at most this much of the curve remains."""
     points = 1
     while float(left(points).upper()) > negligible:
         points *= 2
@@ -104,7 +104,7 @@ def _convex(points: list[tuple[arb, arb]]) -> list[tuple[int, arb, arb]]:
 
 
 def composed(parts: Iterable[tuple[Losses, int]], *, negligible: float) -> Losses:
-    """All of the parts together, each as often as it says."""
+    """All of the parts together, each with its number of runs."""
     out = Losses(lowest=0, masses=[1 << BITS], infinite=0)
     for losses, times in parts:
         # What is cut off of a power counts as often as the power is run: 2 negligible in all.

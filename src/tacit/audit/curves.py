@@ -1,8 +1,8 @@
 """The loss of one event: its curve h(x) = sup_S P(S) - e^x Q(S) at every real x, from the formula of its noise.
 
-P is the law of the outcome with the unit, Q the one without it (add-or-remove), or P and Q belong to the two values
-of a replaced unit. Their other order is the swap: sup_S Q(S) - t P(S) = 1 - t + t sup_S (P(S) - Q(S)/t).
-Formulas are evaluated in balls. `None` instead of a curve: nothing leaks.
+P is the distribution of the outcome with the unit, Q the one without it (add-or-remove), or P and Q belong to the two
+values of a replaced unit. Their other order is the swap: sup_S Q(S) - t P(S) = 1 - t + t sup_S (P(S) - Q(S)/t).
+Formulas are evaluated in balls. `None` instead of a curve means no privacy loss.
 
 Sources: Gaussian noise Balle and Wang 2018, Thm 8; (epsilon, delta) Kairouz, Oh and Viswanath 2015, Thm 3.3;
 exponential mechanism Dong, Durfee and Rogers 2020, Lemma 3.4; rho Canonne, Kamath and Steinke 2020, Cor. 13; sampling
@@ -26,7 +26,7 @@ Curve: TypeAlias = "Callable[[arb], arb]"
 
 
 class Unconfirmed(Exception):
-    """This program has no formula for what is stated."""
+    """This program has no formula for the stated bound."""
 
 
 def exact(value: int | float | str | Fraction) -> arb:
@@ -124,7 +124,7 @@ WIDEST = 200_000
 
 
 def _integer_noise(weights: list[arb], beyond: arb, s: int) -> Curve:
-    """Symmetric integer noise with weights at 0, 1, ... whose ratio to the moved ones is monotone; moved by s.
+    """Symmetric integer noise, given by weights at 0, 1, ..., with a monotone likelihood ratio; moved by s.
 
     `beyond` bounds the mass of one tail after the last weight.
     """
@@ -262,7 +262,7 @@ def _binomial(trials: int, chance: arb) -> list[arb]:
 
 
 def local_epsilon(event: Mapping[str, Any]) -> Fraction | None:
-    """The epsilon of one local answer, where its kind says that it is pure."""
+    """The epsilon of one local answer, if its kind declares it pure."""
     return Fraction(event["epsilon"]) if event["kind"] in PURE else None
 
 
@@ -566,7 +566,8 @@ def _together(given: Mapping[str, Any], neighbours: str, step: arb | None) -> tu
 def _vector(given: Mapping[str, Any], neighbours: str, step: arb | None) -> tuple[Curve, Curve] | None:
     """The largest over the moves whose squares add up to at most q, each coordinate a noise of its own.
 
-    A coordinate that moves further has the larger curve, so that no move counts that another one reaches over. What
+    A coordinate that moves further has the larger curve. So a move does not count if another one is at least as large
+    in every coordinate. What
     has too many moves, or moves too far, has the curve of its rho, which is above.
     """
     square, std = int(given["squared_sensitivity"]), Fraction(given["noise_std"])
@@ -595,7 +596,9 @@ MOST_MOVES, LARGEST_SQUARE = 12, 64
 
 
 def _moves(square: int, coordinates: int) -> list[tuple[int, ...]] | None:
-    """All ways to write a sum of at most `coordinates` squares below q to which nothing can be added; None for many."""
+    """All ways to write a sum of at most `coordinates` squares below q to which no square can be added; None if they
+    are too many.
+    """
     if coordinates == 1:
         return [(math.isqrt(square),)]
     if square > LARGEST_SQUARE:
@@ -654,7 +657,7 @@ def _poisson(given: Mapping[str, Any], neighbours: str, step: arb | None) -> tup
 
 
 def _mixed(given: Mapping[str, Any], neighbours: str, step: arb | None) -> tuple[Curve, Curve] | None:
-    """A coin chooses: the mean of the members' curves; who has none reveals nothing, as does missing weight."""
+    """A coin chooses a member, and the curve is the mean of the members' curves; missing weight reveals nothing."""
     weights = [exact(w) for w in given["weights"]]
     whole = max(sum((Fraction(w) for w in given["weights"]), Fraction(0)), Fraction(1))
     members = [both_orders(event, neighbours, step) for event in given["events"]]
@@ -674,7 +677,7 @@ def _mixed(given: Mapping[str, Any], neighbours: str, step: arb | None) -> tuple
 
 
 def _shuffled(given: Mapping[str, Any], neighbours: str) -> tuple[Curve, Curve]:
-    """One local answer among those of this many, each number of companions by itself."""
+    """One local answer among this many; each number of companions is treated separately."""
     inner, people = given["event"], int(given["people"])
     epsilon = local_epsilon(inner)
     if neighbours != "replace-one" or epsilon is None:

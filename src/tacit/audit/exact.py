@@ -1,7 +1,7 @@
 """Exact answers for small mechanisms: all outcomes of finite randomness, noise on a grid, holes of floats.
 
-Nothing here is estimated. Probabilities are fractions, and an epsilon is the logarithm of the largest ratio,
-infinite where an output has probability 0 on one neighbour alone.
+No number here is an estimate. Probabilities are fractions. An epsilon is the logarithm of the largest ratio, infinite
+if an output has probability 0 on one neighbour only.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _REFUSED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExactPair:
-    """The laws of a finite mechanism on two neighbours."""
+    """The distributions of a finite mechanism on two neighbours."""
 
     first: Mapping[Any, Fraction]
     second: Mapping[Any, Fraction]
 
     def ratio(self) -> Fraction | None:
-        """The largest ratio of two probabilities of one output, in either direction; None if it is infinite."""
+        """The largest ratio of two probabilities of one output, in either direction; None for an infinite ratio."""
         worst = Fraction(1)
         for output in {**self.first, **self.second}:
             p, q = self.first.get(output, Fraction(0)), self.second.get(output, Fraction(0))
@@ -94,7 +94,7 @@ class _Paths:
         return self.choose([Fraction(1, n)] * n)
 
     def next(self) -> bool:
-        """Go to the next path; False after the last."""
+        """Goes to the next path; False after the last."""
         del self.prefix[self.at :], self.sizes[self.at :]
         while self.prefix and self.prefix[-1] == self.sizes[-1] - 1:
             self.prefix.pop()
@@ -107,7 +107,8 @@ class _Paths:
 
 
 def law_of(f: Callable[[Any], Any], value: Any) -> dict[Output, Fraction]:
-    """The exact law of a function whose randomness is finite: choice, choices, randint, randrange, getrandbits,
+    """The exact distribution of a function whose randomness is finite: choice, choices, randint, randrange,
+    getrandbits,
     randbelow.
 
     The function is run once for every outcome of `random` and `secrets`. Draws of real numbers are refused.
@@ -132,7 +133,7 @@ def law_of(f: Callable[[Any], Any], value: Any) -> dict[Output, Fraction]:
 
 
 def finite(f: Callable[[Any], Any], *, neighbours: Any) -> list[ExactPair]:
-    """The exact laws of a finite mechanism on every pair of neighbours."""
+    """The exact distributions of a finite mechanism on every pair of neighbours."""
     return [ExactPair(first=law_of(f, a), second=law_of(f, b)) for a, b in given_neighbours(neighbours).pairs]
 
 
@@ -195,7 +196,7 @@ class _chosen_by:  # noqa: N801
 def additive(noise: Mapping[int, Any], *, sensitivity: int) -> ExactPair:
     """Noise on integers with these probabilities, on numbers that differ by up to `sensitivity`: the worst shift.
 
-    An infinite epsilon means that the support tells the input: some output is impossible on one neighbour.
+    An infinite epsilon means that the support reveals the input: some output is impossible on one neighbour.
     """
     law = {int(k): Fraction(v) for k, v in noise.items() if v}
     total = sum(law.values(), Fraction(0))
@@ -215,7 +216,7 @@ class Holes:
 
     @property
     def share(self) -> float:
-        """The share of outputs that rule the other input out."""
+        """The share of outputs that rule out the other input."""
         return self.impossible / self.tried
 
 

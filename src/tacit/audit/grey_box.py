@@ -1,11 +1,12 @@
-"""The grey box: two neighbours meet the same noise; everything but the noise must then be the same.
+"""The grey box gives two neighbours the same noise; then everything except the values must agree.
 
-A mechanism is run on both inputs of a pair with one tape of recorded randomness. The audit compares executed lines
+A mechanism runs on both inputs of a pair with one tape of recorded randomness. The audit compares executed lines
 after the first draw, draws, parameters of the noise, types, shapes and texts, and names the first place where the
-runs part. Where the output is the answer plus noise, the difference of the outputs is the difference of the true
-answers, which is held against the declared sensitivity and against the scale of the noise.
+runs part. If the output is the answer plus noise, the difference of the outputs is the difference of the true
+answers. The audit compares it with the declared sensitivity and with the scale of the noise.
 
-A right mechanism may part as well: sparse vector stops where noise tells it to. So a difference counts as a fault only
+A right mechanism may diverge as well: sparse vector stops at a point that the noise decides.
+So a difference counts as a fault only
 if the function declares no proof of its data-dependent step (`data_dependent_proof`).
 """
 
@@ -39,7 +40,7 @@ _LETTERS = "if"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parting:
-    """One way in which neighbours part under the same noise."""
+    """One way in which neighbours diverge under the same noise."""
 
     kind: str
     place: str
@@ -197,7 +198,7 @@ def replay(
 
 
 def _parting(left: _Run, right: _Run, start: str, proof: str) -> Parting | None:
-    """The first place where two runs part."""
+    """The first place where two runs diverge."""
     said = f"; declared proof: {proof}" if proof else ""
     if is_answer(left.output) != is_answer(right.output) or (
         not is_answer(left.output) and left.output != right.output

@@ -44,7 +44,7 @@ def mechanism(
 
     `claim` is a bound, a guarantee, or a text such as "epsilon=1, delta=1e-6". `neighbours` is the name of a
     relation, pairs of inputs, or a function that gives them. The answer holds at every moment with confidence 1 -
-    level (theorem `audit-betting`). `to_the_end` goes on after a rejection, for a larger lower bound. `coins` is
+    level (theorem `audit-betting`). `to_the_end` continues after a rejection, for a larger lower bound. `coins` is
     for tests: it replaces the system's randomness.
     """
     if not callable(f):
@@ -125,7 +125,7 @@ def assert_private(f: Callable[[Any], Any], claim: Any, **options: Any) -> Mecha
     """For a team's own tests: AssertionError with the evidence if the claim is rejected.
 
     The default level is 1e-6, so that a right mechanism fails a test less often than once in a million runs. A test
-    that does not fail has not proved the claim: the returned answer says what was out of reach.
+    that does not fail has not proved the claim: the returned answer states the limits of the audit.
     """
     found = mechanism(f, claim=claim, **{"level": 1e-6, "outputs": 5_000, "seconds": 20.0, **options})
     if found.rejected:

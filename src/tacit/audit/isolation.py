@@ -1,8 +1,8 @@
-"""Mechanisms of others run in a process of their own, with limits of time and memory.
+"""Runs foreign mechanisms in a separate process, with limits of time and memory.
 
-The process loads the file, runs the function on the inputs that it is told by number, and sends back each output as
-plain leaves before the next run. What it prints is dropped. A run that takes too long, raises, or ends its process
-is an output like any other: it may be the breach. The parent reads plain values only and never loads an object of
+The process loads the file, runs the function on numbered inputs, and sends back each output as plain leaves before
+the next run. What it prints is dropped. A run that takes too long, raises, or ends its process counts as an output:
+it may be the breach. The parent reads plain values only and never loads an object of
 the process.
 """
 
@@ -91,7 +91,7 @@ def _alarm(*_: Any) -> None:
 
 
 def run_once(f: Callable[[Any], Any], packed: bytes | None, given: Any) -> Output:
-    """One run; an exception is its output. Each run gets a fresh copy of its input."""
+    """One run; an exception counts as its output. Each run gets a fresh copy of its input."""
     value = pickle.loads(packed) if packed is not None else given
     try:
         out = f(value)
@@ -101,7 +101,7 @@ def run_once(f: Callable[[Any], Any], packed: bytes | None, given: Any) -> Outpu
 
 
 def packed_input(value: Any) -> bytes | None:
-    """The input as bytes, from which each run gets a copy of its own; None if it cannot be packed."""
+    """The input as bytes, from which each run gets its own copy; None if it cannot be packed."""
     try:
         return pickle.dumps(value)
     except Exception:
@@ -162,7 +162,7 @@ def child(argv: Sequence[str]) -> None:
 
 
 def _plain_input(value: Any) -> Any:
-    """An input as a list of numbers if it is one, else its text: all that the parent may know of it."""
+    """An input as a list of numbers, or else as text; the parent gets nothing more of it."""
     if isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, list | tuple) and all(isinstance(v, bool | int | float) for v in value):
@@ -182,8 +182,40 @@ def _read(where: BinaryIO) -> Any:
     return _PlainReader(io.BytesIO(where.read(struct.unpack("<I", head)[0]))).load()
 
 
+MOST_REPLY = 1 << 28
+"""Bytes of one reply; more is no reply of ours."""
+_GARBLED = (
+    "refused",
+    "mechanism must leave open files of others alone, got bytes on the channel of the audit",
+    "it wrote to a file descriptor that it did not open",
+    "",
+)
+
+
+def _reply(data: bytes) -> Any:
+    """A reply of the process. The function may have written there, too: what is no reply is named so."""
+    try:
+        said = _PlainReader(io.BytesIO(data)).load()
+    except Exception:
+        return _GARBLED
+    sizes = {"ready": 4, "refused": 4, "output": 3, "replay": 3}
+    if not isinstance(said, tuple) or not said or sizes.get(str(said[0])) != len(said):
+        return _GARBLED
+    return said
+
+
+def _refused(place: str, said: Any) -> InvalidParameter:
+    """A refusal of the process as an error of this one."""
+    must, _, got = str(said[1]).removeprefix("mechanism must ").rpartition(", got ")
+    if not must:
+        must, got = f"be of use: {said[1]}", ""
+    got = got.strip("'")
+    value = f"{got} by {place}" if got and place not in got else place
+    return InvalidParameter(parameter="mechanism", value=value, must=must, hint=str(said[2] or ""))
+
+
 class _PlainReader(pickle.Unpickler):
-    """Reads plain values alone: no class, no function."""
+    """Reads plain values only: no class, no function."""
 
     def find_class(self, module: str, name: str) -> Any:
         raise pickle.UnpicklingError("only plain values are read")
@@ -213,7 +245,7 @@ def child_replay(argv: Sequence[str]) -> None:
             )  # fmt: skip
         _write(reply, ("replay", found.to_dict(), found.lines()))
     except TacitError as problem:
-        _write(reply, ("refused", problem.message, problem.hint))
+        _write(reply, ("refused", problem.message, problem.hint, ""))
 
 
 def replay_of_file(
@@ -236,11 +268,11 @@ def replay_of_file(
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         return None
-    said = _read(io.BytesIO(done.stdout))
-    if said is None:
+    if len(done.stdout) < 4:
         return None
+    said = _reply(done.stdout[4:])
     if said[0] == "refused":
-        raise InvalidParameter(parameter="mechanism", value=place, must=f"be of use: {said[1]}", hint=said[2])
+        raise _refused(place, said)
     return said[1], said[2]
 
 
@@ -258,7 +290,7 @@ def _limit(memory: int) -> None:
 
 
 class Isolated:
-    """Runs a function of a file in a process of its own."""
+    """Runs a function of a file in a separate process."""
 
     def __init__(
         self,
@@ -299,9 +331,7 @@ class Isolated:
             )
         if said[0] == "refused":
             self.close()
-            raise InvalidParameter(
-                parameter="mechanism", value=self.place, must=f"be of use: {said[1]}", hint=said[2]
-            )
+            raise _refused(self.place, said)
         plain = said[2]
         if self.neighbours is None:
             pairs = tuple(zip(plain[::2], plain[1::2], strict=True))
@@ -319,7 +349,7 @@ class Isolated:
         return True
 
     def _receive(self, seconds: float) -> Any:
-        """The next reply; None if the process ended or says nothing for so long."""
+        """The next reply; None if the process ended or sent nothing within this time."""
         assert self.process.stdout is not None
         until = time.monotonic() + seconds
         with selectors.DefaultSelector() as waiting:
@@ -327,9 +357,11 @@ class Isolated:
             while True:
                 if len(self.held) >= 4:
                     size = struct.unpack("<I", self.held[:4])[0]
+                    if size > MOST_REPLY:
+                        return _GARBLED
                     if len(self.held) >= 4 + size:
                         data, self.held = self.held[4 : 4 + size], self.held[4 + size :]
-                        return _PlainReader(io.BytesIO(data)).load()
+                        return _reply(data)
                 if not waiting.select(max(0.0, until - time.monotonic())):
                     return None
                 more = self.process.stdout.read(1 << 20)
@@ -353,17 +385,12 @@ class Isolated:
                     out.append(no_answer(self._ended()))
                     break
                 if said[0] == "refused":
-                    raise InvalidParameter(
-                        parameter="mechanism",
-                        value=self.place,
-                        must="return values that can be compared",
-                        hint=said[2],
-                    )
+                    raise _refused(self.place, said)
                 out.append((said[1], tuple(said[2])))
         return out
 
     def _ended(self) -> str:
-        """Why there is no reply; start a new process for the next run."""
+        """The reason for a missing reply; starts a new process for the next run."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(timeout=0.5)
         code = self.process.poll()

@@ -1,7 +1,7 @@
 """Neighbouring inputs, fixed before the mechanism is looked at.
 
 A claim is about a relation between inputs: one number that moves by at most 1, one row added, one row replaced, one
-person with all their rows. Each relation has a short list of pairs that are known to tell much: extremes, one
+person with all their rows. Each relation has a short list of pairs that are known to reveal much: extremes, one
 change, all changes at once, opposite changes of the two halves. The list follows from the relation alone, or a user
 gives it.
 """

@@ -43,7 +43,7 @@ def not_comparable(kind: str) -> InvalidParameter:
 
 
 def raised(problem: BaseException) -> Output:
-    """An exception as an output: its type and its text are what a reader sees."""
+    """An exception as an output: readers see its type and its text."""
     try:
         said = str(problem)
     except Exception:
@@ -144,28 +144,34 @@ def low_bit(values: Floats) -> Floats:
     return np.where(finite, exponent - 53 + lowest, np.nan)
 
 
-MATCHED = ("marks along the difference of the inputs", "numbers along the difference of the inputs")
+SIGNS = "signs along the difference of the inputs"
+MATCHED = ("marks along the difference of the inputs", "numbers along the difference of the inputs", SIGNS)
 
 
 def matched(outputs: Sequence[Output], toward: Sequence[float]) -> Floats:
-    """Outputs projected on the difference of the inputs: of their true values and numbers as marks, and of all values.
+    """Outputs projected on the difference of the inputs: of their true values and numbers as marks, of all values, and
+    of marks as signs, where what is false or missing counts against.
 
-    For a mechanism that answers each entry of its input, this sum separates the neighbours best.
+    For a mechanism that answers each entry of its input, these sums separate the neighbours best.
     """
-    found = np.zeros((len(outputs), 2))
+    found = np.zeros((len(outputs), 3))
     if len(toward) < 2:
         return found
     for r, (structure, leaves) in enumerate(outputs):
         letters = structure.rpartition(":")[2]
-        marks = numbers = 0.0
+        marks = numbers = signs = 0.0
         for letter, leaf, weight in zip(letters, leaves, toward, strict=False):
             if letter == "b":
                 marks += weight * leaf
                 numbers += weight * leaf
-            elif letter in "if":
+                signs += weight if leaf else -weight
+            elif letter in "ifz":
                 marks += weight
                 numbers += weight * max(-1e300, min(1e300, leaf))
-        found[r] = marks, numbers
+                signs += weight
+            elif letter in "on":
+                signs -= weight
+        found[r] = marks, numbers, signs
     return found
 
 
@@ -182,7 +188,7 @@ def difference(a: Any, b: Any) -> tuple[float, ...]:
 
 
 class Encoder:
-    """Columns of numbers from outputs: what each position holds, and what all of them have together.
+    """Columns of numbers from outputs: the value at each position, and joint properties of all positions.
 
     The columns follow from the outputs that were given when it was made. Later outputs of another structure get the
     code -1 there, which a predictor can see as well.
@@ -228,9 +234,10 @@ class Encoder:
         if self.floats:
             self.names += ["lowest bit of 1", "lowest bit"]
         self.names += ["structure", *MATCHED]
+        self.at = {name: i for i, name in enumerate(self.names)}
 
     def columns(self, outputs: Sequence[Output], toward: Sequence[float] = ()) -> Floats:
-        """One row an output; `toward` is the difference of the two inputs, if they are lists of numbers."""
+        """One row for each output; `toward` is the difference of the two inputs, if they are lists of numbers."""
         n, wide = len(outputs), min(self.size, POSITIONS)
         values = np.full((n, max(wide, 1)), np.nan)
         kinds = np.full((n, max(wide, 1)), -1.0)

@@ -1,4 +1,4 @@
-"""Every release of a plan under audit, on made-up neighbours: nothing is charged, and no row of anybody is read.
+"""Every release of a plan under audit, on made-up neighbours: nothing is charged, and no real row is read.
 
 For each release:
 
@@ -54,7 +54,7 @@ BET_ON = 3
 """Pairs of neighbours that bets are made on: those that moved most."""
 ENGINES = ("duckdb", "spark")
 ON_SPARK = 4
-"""Of the pairs of neighbours so many are read on Spark, where a small table takes seconds."""
+"""The number of pairs of neighbours that are also read on Spark, where a small table takes seconds."""
 UNSEEN = (
     "the audit of a plan could not have seen: the plan's own data, joins, views and files (it made up its rows), what"
     " its pairs of neighbours do not show, and durations"
@@ -71,7 +71,7 @@ class ReleaseAudit:
     pairs: int
     """Pairs of neighbours that were compared, on all engines together."""
     moved: float
-    """The largest part of the declared L1 sensitivity that a pair used; nan where nothing is declared in integers."""
+    """The largest part of the declared L1 sensitivity that a pair used; nan if none is declared in integers."""
     partings: tuple[Parting, ...]
     bets: MechanismAudit | None
     opinion: Opinion | None
@@ -79,7 +79,7 @@ class ReleaseAudit:
 
     @property
     def broken(self) -> bool:
-        """Is its claim rejected, accused by a replay, or refuted by the second opinion?"""
+        """Whether its claim is rejected, accused by a replay, or refuted by the second opinion."""
         return (
             any(p.accuses for p in self.partings)
             or (self.bets is not None and self.bets.rejected)

@@ -89,7 +89,7 @@ def opinion_on_charge(certificates: Sequence[Mapping[str, Any]]) -> Opinion:
 
 
 def _includes(whole: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
-    """Is what a release assumes a part of what its plan assumes?"""
+    """Whether the assumptions of a release are among those of its plan."""
     if own["kind"] == "always":
         return True
     if own["kind"] == "priors" or whole["kind"] != own["kind"]:

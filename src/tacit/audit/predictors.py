@@ -1,7 +1,7 @@
-"""Predictors: which of two neighbours gave an output, learned on past outputs alone.
+"""Predictors guess which of two neighbours gave an output, and learn on past outputs only.
 
-A predictor turns past outputs with their coins into *levels*: a partition of all outputs, ordered by how much they
-speak for the neighbour 1, with the numbers of past outputs of either neighbour in each level. A model scores past
+A predictor turns past outputs with their coins into *levels*. Levels partition all outputs, ordered by their evidence
+for neighbour 1, and hold the numbers of past outputs of either neighbour. A model scores past
 outputs that it was not fitted to, so that the counts of a level are honest about new outputs. Validity of an audit
 does not rest on any of this, only its power does.
 """
@@ -23,7 +23,7 @@ TAILS = (0.002, 0.005, 0.01, 0.02, 0.04, 0.07)
 QUANTILES = np.array([*TAILS, *np.arange(0.1, 0.91, 0.05), *(1 - np.array(TAILS))[::-1]])
 """The cuts between levels: finer in the tails, since rare outputs distinguish best."""
 FINE = np.array([*TAILS, *np.arange(0.01, 0.995, 0.01), *(1 - np.array(TAILS))[::-1]])
-"""The same for events of one column, of which one cut is chosen."""
+"""The same for events of one column, from which one cut is chosen."""
 FOLDS = 5
 FEW = 400
 """Below this many outputs a model is fitted FOLDS times, each time without a part; above it twice, without a half."""
@@ -31,6 +31,8 @@ MOST_FITTED = 20_000
 """Outputs that a model is fitted to, the latest; levels count all."""
 APART = 2.2
 """Standard errors by which the shares of neighbouring levels differ; nearer ones become one level."""
+RIDGE = 3.3
+NEWTON = 12
 BELIEF = 1.0
 """Outputs of each neighbour that a level is believed to have had before any was seen."""
 
@@ -132,7 +134,8 @@ def _share(pool: Sequence[float]) -> float:
 
 
 def table(encoder: Encoder, columns: Floats, outputs: Sequence[Output], bits: Integers) -> Levels | None:
-    """Whole outputs that come again: their frequencies on either side. An output that one side never gives is here.
+    """Whole outputs that occur again: their frequencies for either neighbour.
+    Here an output counts that one side never gives.
 
     The honest score of a past output leaves that output out.
     """
@@ -174,18 +177,37 @@ def projection(
     encoder: Encoder, columns: Floats, outputs: Sequence[Output], bits: Integers, q: float = 0.5
 ) -> Levels | None:
     """One column and one direction: the one whose levels promised most on the past."""
-    best: Levels | None = None
-    most = -np.inf
-    for c in range(columns.shape[1]):
-        one = columns[:, c]
-        if np.all(one == one[0]) or np.all(np.isnan(one)):
-            continue
-        for sign in (1.0, -1.0):
-            made = _by_column(encoder, columns, bits, c, sign)
-            gain = promise(made, q)
-            if gain > most:
-                best, most = made, gain
-    return best
+    ready = np.where(np.isnan(columns), -np.inf, columns)
+    varied = np.flatnonzero(ready.max(axis=0) > ready.min(axis=0))
+    if not varied.size:
+        return None
+    gains = _ends_gain(ready[:, varied], bits, q)
+    column, way = np.unravel_index(int(np.argmax(gains)), gains.shape)
+    return _by_column(encoder, columns, bits, int(varied[column]), (1.0, -1.0)[int(way)])
+
+
+def _ends_gain(columns: Floats, bits: Integers, q: float) -> Floats:
+    """By column and direction, what the best event of each end would have gained: all columns at once."""
+    n = len(columns)
+    order = np.argsort(columns, axis=0, kind="stable")
+    ordered, ones = np.take_along_axis(columns, order, axis=0), bits[order]
+    below = np.concatenate([np.zeros((1, columns.shape[1])), np.cumsum(ones, axis=0)])
+    places = np.arange(1, n) if n <= FEW else np.unique((np.unique(FINE) * n).astype(np.int64))
+    # An event ends where the value changes: at the first place of a run of equal values.
+    first = np.concatenate([np.zeros((1, columns.shape[1]), dtype=bool), ordered[1:] != ordered[:-1]])
+    runs = np.maximum.accumulate(np.where(first, np.arange(n)[:, None], 0), axis=0)
+    cuts = runs[places]
+    low_ones = np.take_along_axis(below, cuts, axis=0)
+    low_zeros = cuts - low_ones
+    high_ones, high_zeros = below[-1] - low_ones, n - below[-1] - low_zeros
+    at = np.array([q])
+
+    def best(mine: Floats, other: Floats) -> Floats:
+        return np.asarray(_gain(mine.ravel(), other.ravel(), at).reshape(mine.shape).max(axis=0))
+
+    up = best(high_ones, high_zeros) + best(low_zeros, low_ones)
+    down = best(low_ones, low_zeros) + best(high_zeros, high_ones)
+    return np.column_stack([up, down])
 
 
 def _by_column(encoder: Encoder, columns: Floats, bits: Integers, c: int, sign: float) -> Levels:
@@ -203,21 +225,30 @@ def _by_column(encoder: Encoder, columns: Floats, bits: Integers, c: int, sign: 
     return levelled("one column", score(columns, ()), bits, score, words, events=True)
 
 
-def promise(levels: Levels, q: float) -> float:
-    """The gain of betting on these levels, with counts as frequencies shrunk to one half."""
+def promise(levels: Levels, q: Floats) -> Floats:
+    """By claim, the gain of betting on these levels, with counts as frequencies shrunk to one half."""
     if levels.events:
         ends = ((levels.ones[::-1], levels.zeros[::-1]), (levels.zeros, levels.ones))
-        return sum(max(0.0, float(np.max(_gain(np.cumsum(a), np.cumsum(b), q)))) for a, b in ends)
-    return float(np.sum(_gain(levels.ones, levels.zeros, q) + _gain(levels.zeros, levels.ones, q)))
+        total = np.zeros(q.size)
+        for a, b in ends:
+            total += _gain(np.cumsum(a), np.cumsum(b), q).max(axis=1)
+        return total
+    return np.asarray(
+        _gain(levels.ones, levels.zeros, q).sum(axis=1) + _gain(levels.zeros, levels.ones, q).sum(axis=1)
+    )
 
 
-def _gain(mine: Floats, other: Floats, q: float) -> Floats:
+def _gain(mine: Floats, other: Floats, q: Floats) -> Floats:
+    """One row a claim."""
     n = mine + other
-    if q >= 1:
-        return np.zeros(n.size)
     share = (mine + 2) / (n + 4)
-    gain = share * np.log(share / q) + (1 - share) * np.log((1 - share) / (1 - q))
-    return np.where(share > q, n * gain, 0.0)
+    some = np.flatnonzero(share > q.min(initial=1.0))
+    found = np.zeros((q.size, n.size))
+    if some.size:
+        part, at = share[some][None, :], np.minimum(q, np.nextafter(1.0, 0.0))[:, None]
+        gain = part * np.log(part / at) + (1 - part) * np.log((1 - part) / (1 - at))
+        found[:, some] = np.where((part > at) & (q < 1)[:, None], n[some] * gain, 0.0)
+    return found
 
 
 def _by_model(
@@ -260,8 +291,6 @@ def _by_model(
 
 def logistic(encoder: Encoder, columns: Floats, outputs: Sequence[Output], bits: Integers) -> Levels | None:
     """Logistic regression on standardised columns, missing ones marked."""
-    from sklearn.linear_model import LogisticRegression
-
     gaps = np.isnan(columns).any(axis=0)
     capped = _capped(columns)
     middle = np.median(capped, axis=0)
@@ -275,17 +304,34 @@ def logistic(encoder: Encoder, columns: Floats, outputs: Sequence[Output], bits:
         clipped = np.clip(_capped(given), low, high)
         return np.column_stack([((clipped - middle) / spread)[:, used], np.isnan(given[:, gaps])])
 
-    return _by_model(
-        "a logistic regression",
-        lambda: LogisticRegression(C=0.3, max_iter=60, tol=1e-3),
-        prepare,
-        columns,
-        bits,
-    )
+    return _by_model("a logistic regression", _Logistic, prepare, columns, bits)
+
+
+class _Logistic:
+    """Logistic regression with a ridge, by Newton's steps: small enough to be fitted hundreds of times."""
+
+    def fit(self, columns: Floats, bits: Integers) -> None:
+        """Coefficients, the constant last and without a ridge."""
+        x = np.column_stack([columns, np.ones(len(columns))])
+        ridge = np.full(x.shape[1], RIDGE)
+        ridge[-1] = 1e-6
+        self.coefficients = np.zeros(x.shape[1])
+        for _ in range(NEWTON):
+            p = 1 / (1 + np.exp(-np.clip(x @ self.coefficients, -30, 30)))
+            slope = x.T @ (bits - p) - ridge * self.coefficients
+            curve = (x * np.maximum(p * (1 - p), 1e-4)[:, None]).T @ x + np.diag(ridge)
+            step = np.linalg.solve(curve, slope)
+            self.coefficients += step
+            if np.abs(step).max() < 1e-3:
+                break
+
+    def decision_function(self, columns: Floats) -> Floats:
+        """The log odds of 1."""
+        return np.asarray(columns @ self.coefficients[:-1] + self.coefficients[-1])
 
 
 def boosted(encoder: Encoder, columns: Floats, outputs: Sequence[Output], bits: Integers) -> Levels | None:
-    """Boosted trees on the columns as they are."""
+    """Boosted trees on the unchanged columns."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     def make() -> Any:

@@ -1,4 +1,4 @@
-"""A tape of randomness: the same words for every run, from whatever generator a mechanism uses.
+"""A tape of randomness: the same words for every run, for any generator that a mechanism uses.
 
 While a tape is in place, NumPy's generators, `random`, `secrets`, `os.urandom` and the source of tacit give words
 that follow from the tape's seed, and every draw is noted with the line that made it. `rewind` begins again from the
@@ -8,6 +8,8 @@ release.
 
 from __future__ import annotations
 
+import copy
+import functools
 import hashlib
 import importlib
 import os
@@ -58,6 +60,8 @@ class Tape:
         self._restore: list[tuple[Any, str, Any]] = []
         self._bytes = 0
         self._depth = 0
+        self._answers: list[Any] = []
+        self._asked = 0
 
     # Words.
 
@@ -78,6 +82,9 @@ class Tape:
 
     def rewind(self, seed: int | None = None) -> None:
         """From the first word on, of this tape or of another one."""
+        if seed not in (None, self.seed):
+            self._answers.clear()
+        self._asked = 0
         self.seed = self.seed if seed is None else seed
         self.draws, self._bytes = [], 0
         del self.made[self.kept :]
@@ -90,10 +97,32 @@ class Tape:
         if source is not None:
             source.default_source()._local = threading.local()
 
+    def answered(self, draw: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """A draw of a foreign generator: the answer of the first run, again for every other run with this tape."""
+        if self._asked == len(self._answers):
+            self._depth += 1
+            try:
+                self._answers.append(draw(*args, **named))
+            finally:
+                self._depth -= 1
+        out = copy.deepcopy(self._answers[self._asked])
+        self._asked += 1
+        if not self._depth:
+            self.draws.append(
+                Draw(
+                    name=getattr(draw, "__name__", "draw"),
+                    place=_place(sys._getframe(2)),
+                    size=int(np.size(out)) if out is not None else 0,
+                    other=repr((args, sorted(named.items())))[:400],
+                )
+            )
+        return out
+
     # Patches.
 
     def __enter__(self) -> Tape:
         tape = self
+        _IN_PLACE.append(self)
         numbers = importlib.import_module("numpy.random")
         plain = importlib.import_module("random")
         secret = importlib.import_module("secrets")
@@ -130,6 +159,7 @@ class Tape:
         return self
 
     def __exit__(self, *_: object) -> None:
+        _IN_PLACE.remove(self)
         for where, name, old in reversed(self._restore):
             setattr(where, name, old)
         self._restore.clear()
@@ -166,6 +196,23 @@ class Tape:
         return noted
 
 
+_IN_PLACE: list[Tape] = []
+
+
+def recorded(draw: Callable[..., Any]) -> Callable[..., Any]:
+    """For noise of a compiled library: a function that returns noise alone gives neighbours the same noise in a replay.
+
+    Its arguments are the parameters of the noise. A replay compares them: they must not depend on the data.
+    Outside of a replay the function is what it was.
+    """
+
+    @functools.wraps(draw)
+    def given(*args: Any, **named: Any) -> Any:
+        return _IN_PLACE[-1].answered(draw, args, named) if _IN_PLACE else draw(*args, **named)
+
+    return given
+
+
 def _place(frame: FrameType) -> str:
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
@@ -182,7 +229,7 @@ def _scale(name: str, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[flo
 
 
 def _other(name: str, named: dict[str, Any]) -> str:
-    """Other parameters as text: a distribution that follows from the data shows here."""
+    """Other parameters as text, which shows a distribution that depends on the data."""
     kept = {
         k: v
         for k, v in named.items()

@@ -128,7 +128,7 @@ class DistributionalAudit:
 
     @property
     def lower(self) -> float:
-        """For every simulator: epsilon is above this."""
+        """Every simulator needs an epsilon above this."""
         return self.between.lower / 2
 
     def lines(self) -> list[str]:
@@ -152,9 +152,11 @@ def distributional(
     outputs: int = 10_000,
     coins: Callable[[int], Integers] = system_coins,
 ) -> DistributionalAudit:
-    """Audit epsilon-distributional privacy of one row: `rest()` draws the other rows, `fresh()` a row from its law.
+    """Audits epsilon-distributional privacy of one row: `rest()` draws the other rows, `fresh()` a row from its
+    distribution.
 
-    The outputs include the randomness of the rest. Against every simulator: the two values of the row, at 2 epsilon.
+    The outputs include the randomness of the rest. The claim against every simulator, tested on the two values
+    of the row at 2 epsilon.
     Against the simulator that draws the row anew: one value, at epsilon.
     """
 

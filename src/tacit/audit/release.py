@@ -15,7 +15,7 @@ Question = Callable[[Any], Opinion | None]
 
 
 def second_opinions(folder: str | Path) -> Iterator[CheckResult]:
-    """Findings about stated bounds: computed again by this room alone, from what the certificates name."""
+    """Findings about stated bounds, computed again from the certificates by this room alone."""
     read: dict[str, dict[str, Any]] = {}
     for path in sorted((Path(folder) / "certificates").glob("*.json")):
         name = f"certificates/{path.name}"

@@ -1,4 +1,4 @@
-"""One training run with canaries: a lower bound for what a model's training reveals (theorem `audit-canaries`).
+"""One training run with canaries: a lower bound for the privacy loss of a model's training (theorem `audit-canaries`).
 
 Each canary, an odd training example, is included by a fair coin. The trained model guesses, for the canaries on
 which it is surest, whether they were in. Too many right guesses reject a claim. One run is enough, because the
@@ -32,7 +32,8 @@ def canary_tail(
 ) -> float:
     """An upper bound on P(at least `right` of `guesses` guesses are right) if training has this bound.
 
-    The largest tail over all laws that the theorem allows, by a linear program; the returned number is the value of a
+    The largest tail over all distributions that the theorem allows, by a linear program; the returned number is the
+    value of a
     feasible point of the dual program, so that no solver is trusted.
     """
     m, r = whole("canaries", canaries), whole("guesses", guesses)
@@ -111,7 +112,7 @@ class TrainingAudit:
     guesses: int
     right: int
     probability: float
-    """Of so many right guesses if the claim is true, at most."""
+    """The largest probability of this many right guesses if the claim is true."""
     rejected: bool
     lower: float
 

@@ -120,7 +120,7 @@ def _commands() -> Any:
 
 
 def _waiting() -> AbstractContextManager[None]:
-    """At a terminal a slow command says so after a second; elsewhere nothing is loaded for it."""
+    """On a terminal, a slow command says so after a second; otherwise this loads nothing."""
     if sys.stderr is None or not sys.stderr.isatty():
         return nullcontext()
     from tacit.report.progress import waited
@@ -156,7 +156,7 @@ def _silent(code: int) -> int:
 
 
 def _sentence(problem: Exception) -> str:
-    """The parser's own words, on one line; of an unknown option the likeliest one that is known."""
+    """The parser's own words, on one line; for an unknown option, the most similar known one."""
     typed, context = getattr(problem, "option_name", None), getattr(problem, "ctx", None)
     if isinstance(typed, str) and context is not None:
         return str(UnknownName(what="option", name=typed, known=_options(context)))

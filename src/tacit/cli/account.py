@@ -1,4 +1,4 @@
-"""`tacit account` and `tacit calibrate`: what a plan costs, and how much noise a target needs."""
+"""`tacit account` and `tacit calibrate`: the privacy cost of a plan, and the noise that reaches a target."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tacit attack`: what an outsider can do with a release; one command an attack."""
+"""`tacit attack`: attacks on a release by an outsider; one command for each attack."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def counts(
     method: str = typer.Option("least squares", "--method", help="least squares or linear program."),
     people: int = typer.Option(200, "--people", help="Made up: the number of people.", min=1),
     questions: int = typer.Option(
-        0, "--questions", help="Made up: the number of random subsets; 0 for four a person.", min=0
+        0, "--questions", help="Made up: the number of random subsets; 0 means four for each person.", min=0
     ),
     noise_std: float = typer.Option(0.0, "--noise-std", help="Made up: the standard deviation of the noise."),
     seed: int = typer.Option(0, "--seed", help="Made up: the seed.", min=0),
@@ -190,7 +190,7 @@ def tables(
     found = block.reconstruct(most=most)
     told = found.details
     if told["unique"]:
-        sentence = "one set of people fits, and no other"
+        sentence = "exactly one set of people fits"
     elif told["complete"]:
         sentence = f"{told['solutions']} sets of people fit"
     else:
@@ -245,7 +245,7 @@ def membership(
     show: int = SHOW,
     json: bool = JSON,
 ) -> None:
-    """Tell who was in a study from its published frequencies."""
+    """Find the members of a study from its published frequencies."""
     import numpy as np
 
     from tacit.attacks import membership as attack
@@ -472,9 +472,9 @@ def replay(
     show: int = SHOW,
     json: bool = JSON,
 ) -> None:
-    """Tell who is replayed by synthetic rows.
+    """Find the people whom synthetic rows replay.
 
-    Anybody who lies far closer to them than to others is said to have been in the table they were made from.
+    Anybody who lies far closer to them than to others is claimed to have been in the original table.
     """
     from tacit.attacks import replay as attack
 
@@ -543,9 +543,9 @@ attack = typer.Typer(
 
 @attack.callback()
 def _root() -> None:
-    """Attack a release with what an outsider has.
+    """Attack a release with an outsider's knowledge.
 
-    Prints who is exposed, what is learned, and what guessing alone would get. The output names people and is
+    Prints the people exposed, the values learned, and the success of guessing alone. The output names people and is
     not for publication.
     """
 

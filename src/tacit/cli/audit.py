@@ -36,7 +36,7 @@ def audit(
         None,
         "--outputs",
         show_default=False,
-        help="Run the function at most this often (20000), or each release of a plan (2000; 0: replay alone).",
+        help="The largest number of runs of the function (20000), or of each release of a plan (2000; 0: replay only).",
     ),
     seconds: float = typer.Option(60.0, "--seconds", help="Stop after this time."),
     sensitivity: float = typer.Option(
@@ -61,7 +61,7 @@ def audit(
     out: Path | None = typer.Option(None, "--out", help="Write a page (HTML)."),
     json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:
-    """Try to break what a function, a plan or a system claims.
+    """Try to break the claim of a function, a plan or a system.
 
     States a lower bound on its epsilon that is valid at any time.
 
@@ -146,7 +146,7 @@ def _plan(
 
 
 def _engines(wanted: str) -> tuple[tuple[str, ...], list[str]]:
-    """The engines to run on, and a sentence for one that is not here."""
+    """The engines to run on, and a sentence for a missing one."""
     from tacit.audit.planned import ENGINES
 
     if wanted != "all":
@@ -266,6 +266,7 @@ def _function(
             claim=claim,
             neighbours=neighbours,
             sensitivity=None if sensitivity < 0 else sensitivity,
+            seconds=max(5.0, min(60.0, seconds)),
             memory=size,
         )
 

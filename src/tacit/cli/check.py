@@ -1,4 +1,4 @@
-"""`tacit check`: what a table that is about to be published exposes."""
+"""`tacit check`: the exposure in a table that is about to be published."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def check(
     out: Path | None = typer.Option(None, "--out", help="Write a page (HTML), marked not for publication."),
     json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:
-    """Measure what a table exposes before you publish it.
+    """Measure a table's exposure before you publish it.
 
     Prints k-anonymity and its relatives, re-identification risk, unique rows, likely identifiers and what attacks
     find. The numbers are exact, not for publication, and no guarantee.
@@ -206,7 +206,9 @@ def treat(
         "", "--given", help="Columns that --trees splits on too and keeps, with commas."
     ),
     mixture: list[str] = typer.Option(
-        [], "--mixture", help="COLUMNS=NUMBER: replace by draws from so many normal laws (repeatable)."
+        [],
+        "--mixture",
+        help="COLUMNS=NUMBER: replace by draws from this number of normal distributions (repeatable).",
     ),
     generalise: bool = typer.Option(
         False,
@@ -322,7 +324,7 @@ class _Asked:
 def _treated(
     table: Path, chosen: list[Treatment], trees: dict[str, Any], asked: _Asked, search: str
 ) -> Treated:
-    """Treatments first, then the search, if one is asked for."""
+    """Treatments first, then the search, if the command asks for one."""
     from tacit import anonymity as anon
 
     data: Any = table

@@ -150,7 +150,7 @@ FILES = {
 
 
 def _next(out: Path) -> Path:
-    """The folder asked for; the default one gets a number if there is one already."""
+    """The requested folder, or the default one with a number behind it if that exists already."""
     if out != Path("out/demo") or not out.exists():
         return out
     number = 2
@@ -160,7 +160,7 @@ def _next(out: Path) -> Path:
 
 
 def _made(target: Path, people: int, step: Any) -> tuple[list[Path], Releases]:
-    """Everything in a scratch folder first; the folder that was asked for appears whole or not at all."""
+    """Everything in a scratch folder first; the requested folder appears complete or not at all."""
     from tacit.curator.plan_files import read_plan
     from tacit.sources.synthetic import survey_schema, write_survey
 
@@ -194,7 +194,7 @@ def _made(target: Path, people: int, step: Any) -> tuple[list[Path], Releases]:
 
 
 def _truth(curator: Curator, releases: Releases) -> dict[str, list[float]]:
-    """The same statistics without noise: for made-up people only, and for nothing but this report."""
+    """The same statistics without noise: only for made-up people, and only for this report."""
     import numpy as np
 
     from tacit.statistics import read_cells
@@ -267,7 +267,7 @@ def twin(
 ) -> None:
     """Make a synthetic table from a schema, to rehearse a plan.
 
-    Reads no data. Columns are independent, frequencies made up. A rehearsal has a ledger of its own.
+    Reads no data. Columns are independent, frequencies made up. A rehearsal has a separate ledger.
     """
     from tacit.sources.schema import schema_from_tables
     from tacit.sources.synthetic.twin import ENDINGS, write_table
@@ -314,7 +314,7 @@ def twin(
 
 
 def read_tables(path: Path) -> dict[str, Any]:
-    """A TOML file; what is wrong with it is told with its line."""
+    """A TOML file; an error names the faulty line."""
     from tacit.curator.plan_files import read_toml
 
     return read_toml(path, parameter="schema")

@@ -1,4 +1,4 @@
-"""`tacit distance`: is the distance to instability of a statistic of one's own what the theorem asks for?"""
+"""`tacit distance`: does the distance to instability of your own statistic satisfy the theorem?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One example a command, and the keys that it prints under --json: help shows both, docs/cli.md the example.
+"""One example for each command, and its keys under --json: help shows both, docs/cli.md the example.
 
 tests/cli/test_examples.py runs the examples and compares the keys.
 """
@@ -163,6 +163,7 @@ EXAMPLES: dict[str, Example] = {
         'ledger request survey.toml --note "for the annual report"',
         "request, ledger, plan, charge, approved_by",
     ),
+    "ledger rows": Example("ledger rows survey.ledger --keep", "rows"),
     "ledger rule": Example("ledger rule survey.ledger --four-eyes", "entry, digest, four_eyes"),
     "ledger share": Example("ledger share survey.ledger bob --epsilon 0.3", "entry, digest, analyst, share"),
     "ledger show": Example(

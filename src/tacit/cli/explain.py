@@ -30,7 +30,7 @@ def explain(
     ),
     json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:
-    """Explain what a certificate, or an epsilon, promises.
+    """Explain the promise of a certificate, or of an epsilon.
 
     States what a test or a belief can gain, the assumptions and the theorems. Warns
     if a certificate was changed or is not signed.
@@ -80,7 +80,7 @@ def explain(
 
 
 def _or_none(reading: Callable[[], float]) -> float | None:
-    """The number, or null where the guarantee's condition lets none hold."""
+    """The number, or null if no number holds under the guarantee's condition."""
     try:
         return reading()
     except NoLaw:
@@ -100,7 +100,7 @@ def _plain(given: dict[str, float], delta: float) -> Guarantee:
 
 
 def _doubts(path: Path, said: dict[str, Any]) -> list[str]:
-    """Reasons to doubt that a file is unaltered; an unsigned certificate is never beyond doubt."""
+    """Reasons to doubt that a file is unaltered; an unsigned certificate always has one."""
     from tacit.curator.certificate import EARLIER, is_bound
     from tacit.exact.canonical import sha256
 

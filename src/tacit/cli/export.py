@@ -117,7 +117,8 @@ def label(
 ) -> None:  # fmt: skip
     """Write a privacy label for the public, in English and German.
 
-    A page, a snippet for other pages and a picture: what is published, about whom, what it can reveal at most.
+    A page, a snippet for other pages and a picture: the published tables, the people behind them, and the largest
+    disclosure.
     """
     from tacit.report.exports.label import LANGUAGES, label_page, label_picture, label_snippet
     from tacit.report.exports.published import read_folder

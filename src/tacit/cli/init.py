@@ -164,7 +164,7 @@ def column_of(kind: str, value: str, where: str) -> Column:
             raise
         raise InvalidParameter(
             parameter=where, value=value, must=f"have bounds, as in {example}",
-            hint="they come from what the column means, never from its values",
+            hint="they follow from the meaning of the column, never from its values",
         ) from None  # fmt: skip
 
 
@@ -187,7 +187,7 @@ class _Skip(Exception):
 
 
 def _asked(found: Sequence[Heading], answers: dict[str, Any]) -> None:
-    """Ask for what no flag answered; an empty answer leaves the question to the file."""
+    """Asks for each value that no flag gave; an empty answer leaves the question to the file."""
     print(
         "Answer what you know; an empty answer stays a comment in the plan. Nothing here comes from the rows."
     )
@@ -269,7 +269,7 @@ MOST_NAMED = 5
 
 
 def _family(name: str) -> str:
-    """The name without the number of one among several: item_1 and item_12 are alike, year and town are not."""
+    """The name without the number of one among several: item_1 and item_12 have one family, year and town do not."""
     bare = re.sub(r"[\d]+$", "", name)
     return bare if bare != name else f"{name}\0"
 
@@ -342,7 +342,7 @@ def _choice(question: str, known: Iterable[str], *, brief: bool = True, column: 
 def _read(
     question: str, read: Callable[[str], Any], *, names: Sequence[str] = (), column: bool = False
 ) -> Any:
-    """An answer that can be used, or None for an empty one; asked again until it is one of both."""
+    """A usable answer, or None for an empty one; asks again until it gets either."""
     while True:
         text = str(typer.prompt(question, default="", show_default=False)).strip()
         if not text:
@@ -356,7 +356,7 @@ def _read(
         except TacitError as problem:
             print(f"  {problem}")
         except ValueError:
-            print("  that is no answer to this question: a number, or nothing at all")
+            print("  the answer must be a number, or empty")
 
 
 # `tacit inspect`: for the custodian's eyes only, what a plan's declarations lose of the data; leaves its mark.
@@ -376,7 +376,7 @@ def inspect(
     mu: float | None = typer.Option(None, "--mu", help="With --private: the price in Gaussian DP."),
     json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:
-    """Show the custodian what the declarations of a plan lose.
+    """Show the custodian the losses by a plan's declarations.
 
     The findings are exact and not for publication. The ledger records the look, and later plans carry the
     condition that somebody had seen the data. With --private tacit releases noisy shares instead, charged like

@@ -1,4 +1,4 @@
-"""`tacit joint`: a joint release of several holders, by files that are carried by hand."""
+"""`tacit joint`: a joint release of several holders, by files that people carry."""
 
 from __future__ import annotations
 
@@ -364,7 +364,7 @@ def _kept(
     agreed: JointAgreement, session: Session, curator: Curator, signing: Any, index: int, state: Path, plan: Path, *,
     opening: Opening | None = None,
 ) -> KeptHolder:  # fmt: skip
-    """The holder whose state lies in this folder; before it is charged its version and its file are compared."""
+    """The holder whose state lies in this folder; its version and its file are compared before the charge."""
     from tacit.parties.holder import KeptHolder
 
     make = agreed.joint.contribution(curator, session)
@@ -401,7 +401,7 @@ def _affordable(agreed: JointAgreement, curator: Curator) -> None:
 
 
 def _digest(plan: Path) -> str:
-    """Of the one data file of a plan."""
+    """The digest of the only data file of a plan."""
     import hashlib
 
     from tacit.curator.plan_files import read_plan
@@ -416,7 +416,7 @@ def _digest(plan: Path) -> str:
 
 
 def _committed(plan: Path, curator: Curator, state: Path) -> Opening:
-    """A fresh commitment, or the one that lies here from an earlier try; the file stays with the holder."""
+    """A fresh commitment, or the one kept here from an earlier try; the file stays with the holder."""
     from tacit.parties import Opening, commit_to
     from tacit.parties.holder import write_private
 

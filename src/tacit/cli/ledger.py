@@ -53,7 +53,7 @@ def show(
 ) -> None:
     """Print the budget, what is spent and left, and the last charges.
 
-    Totals are those of the whole ledger, whatever is printed of it. --json has every charge that the filters leave.
+    Totals cover the whole ledger, even if filters print less of it. --json has every charge that the filters select.
     """
     from tacit.ledger import Ledger, overview
 
@@ -77,7 +77,7 @@ def show(
 
 
 def _day(since: str) -> str:
-    """A day as the ledger writes it; times are compared as texts."""
+    """A day in the ledger's notation; times are compared as texts."""
     try:
         return datetime.date.fromisoformat(since).isoformat()
     except ValueError:
@@ -87,7 +87,7 @@ def _day(since: str) -> str:
 
 
 def _shown(found: dict[str, Any], *, most: int | None = None) -> Iterator[str]:
-    """An overview as sentences: what was asked, of which table and version, by whom, when, at what price."""
+    """An overview as sentences: each query with its table and version, analyst, time and price."""
     of = f", of {found['table']!r}" if found["table"] else ""
     made_up = ", a rehearsal on made-up rows" if found["rehearsal"] else ""
     yield f"{found['ledger']}{of}, made {found['created'][:19].replace('T', ' ')} UTC{made_up}"
@@ -129,7 +129,7 @@ def _shown(found: dict[str, Any], *, most: int | None = None) -> Iterator[str]:
 
 
 def _charge(found: dict[str, Any], one: dict[str, Any], state: str) -> Iterator[str]:
-    """A charge or a request: who, when, price, then each release in words, consent, and what was said later."""
+    """A charge or a request: analyst, time, price, then each release in words, consent, and later corrections."""
     from tacit.ledger import parts_words
 
     part = "" if one["of_budget"] is None else f" ({parts_words(one['of_budget'])})"
@@ -158,7 +158,7 @@ def _charge(found: dict[str, Any], one: dict[str, Any], state: str) -> Iterator[
 
 
 def _of_plan(sentence: str) -> str:
-    """A declaration of one charge: it speaks of the releases of its own plan and of no others in the ledger."""
+    """A declaration of one charge: it covers the releases of its own plan only."""
     if sentence == FIXED_PARAMETERS:
         return "the parameters of all releases of this plan were fixed before any of them was made"
     return sentence
@@ -237,7 +237,7 @@ def _write(path: Path, lines: list[str]) -> None:
 
 
 def _said(found: dict[str, Any], bound: dict[str, Any] | None) -> str:
-    """A bound's numbers in three digits, and its gamma; the budget's unit goes without saying."""
+    """A bound's numbers in three digits, and its gamma; the budget's unit is omitted."""
     if bound is None:
         return "not a running total"
     from tacit.guarantees.conditions import told_gamma
@@ -255,7 +255,7 @@ __all__: list[str] = []
 _PLAN = typer.Argument(..., metavar="PLAN", help="The plan, a TOML file.")
 _BY = typer.Option("custodian", "--as", help="The name that records this.")
 _NOTE = typer.Option("", "--note", help="A sentence to record with it.")
-_RELEASE = typer.Option("", "--release", help="One release of the charge; by default all.")
+_RELEASE = typer.Option("", "--release", help="One release of the charge; the default is all of them.")
 _CHARGE = typer.Argument(
     ..., metavar="CHARGE", help="The number of the charge, as tacit ledger show prints it."
 )
@@ -333,6 +333,39 @@ def rule(
     _done(entry, json, said, four_eyes=four_eyes)
 
 
+@ledger.command(name="rows")
+def rows(
+    where: str = WHERE,
+    keep: bool = typer.Option(..., "--keep/--remove", help="Keep bounded rows from now on, or remove them."),
+    version: str | None = typer.Option(
+        None, "--version", help="Remove those of this version, and keep others."
+    ),
+    by: str = _BY,
+    wait: float = WAIT,
+    json: bool = JSON,
+) -> None:
+    """Keep the bounded rows of each version, or remove them.
+
+    They are rows of real people and are not encrypted. Only their owner can read them.
+    """
+    from tacit.ledger import Ledger, keep_rows, remove_rows
+
+    if keep and version is not None:
+        raise InvalidParameter(parameter="--version", value=version, must="come with --remove")
+    with Ledger.open(where, wait_seconds=wait) as found:
+        if keep:
+            told: dict[str, Any] = {"rows": str(keep_rows(found, by=by))}
+            said = f"bounded rows of each version are kept in {told['rows']}"
+        else:
+            told = {"removed": remove_rows(found, version=version, by=by)}
+            said = (
+                f"{told['removed']} kept versions removed"
+                if told["removed"] != 1
+                else "1 kept version removed"
+            )
+    print_json(told) if json else print(visible(said))
+
+
 @ledger.command(name="share")
 def share(
     where: str = WHERE,
@@ -345,7 +378,7 @@ def share(
     wait: float = WAIT,
     json: bool = JSON,
 ) -> None:
-    """Set how much of the budget one analyst may spend."""
+    """Set a limit for one analyst's part of the budget."""
     from tacit.ledger import Ledger
 
     with Ledger.open(where, wait_seconds=wait) as found:
@@ -433,12 +466,12 @@ def _same(path: Path, asked: str | None) -> None:
     if asked is not None and asked not in known:
         raise InvalidParameter(
             parameter="--plan", value=str(path), must="be the plan that is asked",
-            hint="the request is about another one; nothing was approved",
+            hint="the request is about another plan; nothing was approved",
         )  # fmt: skip
 
 
 def _about(number: int, release: str) -> str:
-    """What is corrected: the whole charge, or the one release that is named."""
+    """The corrected part: the whole charge, or the one named release."""
     return f"release {release!r} of charge {number}" if release else f"charge {number}"
 
 

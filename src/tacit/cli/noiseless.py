@@ -377,7 +377,7 @@ def crowd(
 ) -> None:
     """Compute epsilon of any crowd-blending private release.
 
-    For a random sample of which nobody knows the members; the release may be anything that blends exactly.
+    For a random sample whose members are unknown to everybody; the release may be anything that blends exactly.
     """
     from tacit.coupled.noiseless.histograms import crowd_blending
 

@@ -1,4 +1,4 @@
-"""`tacit optimal`: the best mechanism there is for a count, with the proof that it is."""
+"""`tacit optimal`: the best possible mechanism for a count, with a proof."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def _strict(value: Any) -> Any:
 
 
 def write_whole(path: Path, write: Callable[[Path], None]) -> Path:
-    """Write to a neighbour first and move it into place, so that the file is whole or absent."""
+    """Writes beside the target first and moves the file into place, so that it is complete or absent."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=path.suffix)
@@ -62,7 +62,7 @@ def write_whole(path: Path, write: Callable[[Path], None]) -> Path:
 
 
 def write_picture(path: Path, draw: Callable[[Path], None]) -> Path:
-    """The same for a picture, whose kind is that of its ending; without one it would be written beside the file."""
+    """The same for a picture, whose ending names its kind; without an ending the picture would land beside the file."""
     if path.suffix.lower() not in PICTURES:
         raise UnknownName(
             what="kind of picture", name=path.suffix or path.name, known=PICTURES, hint="end the name in .png"
@@ -100,7 +100,7 @@ READERS: dict[Any, tuple[Any, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class _PlainText:
-    """Stands where typer keeps its own reader of one option."""
+    """Replaces typer's reader of one option."""
 
     read: Any
     must: str

@@ -24,11 +24,9 @@ if TYPE_CHECKING:
 
 PLAN = typer.Argument(..., metavar="PLAN", help="The plan, a TOML file.")
 JSON = typer.Option(False, "--json", help="Print one JSON object.")
-INTERRUPTED = (
-    "nothing was written; a charge already made stays, and asking again for a recorded answer is free"
-)
+INTERRUPTED = "nothing was written; an earlier charge stays, and a recorded answer is free"
 UNTOLD = 10_000
-"""Room is kept for this many numbers where nobody knows before the release how many there will be."""
+"""The reserved room, in numbers, if their count is unknown before the release."""
 
 
 def plan(
@@ -172,7 +170,7 @@ def _gamma(guarantee: Guarantee) -> dict[str, float]:
 
 
 def free(out: Path, made: Plan | None = None) -> None:
-    """Refuse a folder that is there already, or cannot be made, or has no room, before anything is spent."""
+    """Refuses a folder that exists, cannot be made, or has no room, before anything is spent."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise InvalidParameter(
             parameter="--out", value=str(out), must="be a new or empty folder",
@@ -189,9 +187,9 @@ def free(out: Path, made: Plan | None = None) -> None:
 
 
 def room(made: Plan | None) -> int:
-    """About how many bytes the files of a plan take, rather too many.
+    """About the number of bytes in the files of a plan; rather too many.
 
-    Of a sparse histogram only the cells that stand out are written, however many there are.
+    Of a sparse histogram, the file has only the cells that stand out, even if they are many.
     """
 
     def numbers(question: Question) -> int:
@@ -203,7 +201,7 @@ def room(made: Plan | None) -> int:
 
 
 def wanted(file: PlanFile, export: str) -> tuple[str, ...]:
-    """The exports that the plan and the command ask for. An export that cannot be written is refused here."""
+    """The exports that the plan and the command ask for. Refuses an export that cannot be written."""
     from tacit.curator.text import exports_of
     from tacit.report.exports import ready
 

@@ -35,6 +35,11 @@ def query(
     where: str = typer.Option("", "--where", help="A condition on the rows, as in plans."),
     at: list[float] = typer.Option([], "--at", help="The share of a quantile (repeatable)."),
     bins: int | None = typer.Option(None, "--bins", help="The number of bins of a histogram."),
+    no_interval: bool = typer.Option(
+        False,
+        "--no-interval",
+        help="Quantiles alone: all of the price for the values, none for their intervals.",
+    ),
     epsilon: float | None = typer.Option(None, "--epsilon", help="The price."),
     delta: float | None = typer.Option(None, "--delta", help="The delta of the price."),
     rho: float | None = typer.Option(None, "--rho", help="The price in zCDP, instead of epsilon."),
@@ -66,6 +71,7 @@ def query(
     flags: dict[str, Any] = {
         "kind": kind_named(statistic) if statistic else None, "column": column or None, "by": by or None,
         "where": where or None, "at": at or None, "bins": bins,
+        "interval": False if no_interval else None,
     }  # fmt: skip
     given = {word: value for word, value in flags.items() if value is not None}
     if given.get("kind") == "quantile" and len(at) == 1:
@@ -138,7 +144,7 @@ def _record(release: Release, asked: dict[str, Any], out: Path | None, files: li
 
 
 def _plain(value: Any) -> Any:
-    """A key or number as JSON has it; days as text."""
+    """A key or number in JSON's form; days as text."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     item = getattr(value, "item", None)

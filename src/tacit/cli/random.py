@@ -1,4 +1,4 @@
-"""`tacit random`: what random differential privacy would allow, and what it would gain; it reads no data."""
+"""`tacit random`: the claims of random differential privacy, and their gain; it reads no data."""
 
 from __future__ import annotations
 

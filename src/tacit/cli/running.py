@@ -34,7 +34,8 @@ def running(
 ) -> None:
     """Release the next figure of a running total.
 
-    The first call charges the budget for all steps. Every step then reads the table as it is and publishes one figure,
+    The first call charges the budget for all steps. Every step then reads the table in its present state and
+    publishes one figure,
     which is recorded and never revised; a figure that was released comes from the ledger.
     """
     from tacit.curator.plan_files import read_plan

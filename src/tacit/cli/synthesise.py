@@ -1,4 +1,4 @@
-"""`tacit synthesise`: a plan with synthetic rows carried out, and the rows in a file of their own."""
+"""`tacit synthesise`: carries out a plan with synthetic rows, and writes the rows to a separate file."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""The best simulator for all cells at once: blocks that share no input are solved apart, and only where they matter.
+"""The best simulator for all cells at once: blocks without a common input are solved separately, and only if they
+matter.
 
-delta is the largest over the blocks. The average of a block's real distributions is a simulator whose delta is
-exact and costs nothing; a block where it is no worse than what another block needs anyway is done. The rest are
+delta is the largest over the blocks. The average of a block's real distributions is a simulator with an exact delta
+at no cost. A block is finished if that delta is no larger than another block's need. The rest are
 solved, the worst first, by `program.solve`. Blocks with the same distributions are solved once.
 """
 
@@ -42,10 +43,10 @@ _MOST_FACTOR = 1 << 32
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProgramBlock:
-    """Cells that share simulator inputs, directly or through others, and no others do.
+    """Cells that share simulator inputs, directly or through others, and share none with further cells.
 
     Inputs whose weights are proportional in all cells are one: only the mean of the simulator's answers to them counts.
-    `members` says which scrubbed data an input stands for.
+    `members` has the scrubbed data of each input.
     """
 
     cells: tuple[Cell, ...]
@@ -99,7 +100,7 @@ def lower_end(block: ProgramBlock, forward: Weights, backward: Weights, factor: 
 
 
 def solve(blocks: Sequence[ProgramBlock], low_factor: Fraction, high_factor: Fraction) -> list[Solved]:
-    """Solve several blocks in one call of the solver; each is certified by itself."""
+    """Solve several blocks in one call of the solver; each gets its own certificate."""
     # What the solver is asked need not be what is certified: beyond this factor its floats would be of no use.
     primal, dual = _floats(blocks, float(min(low_factor, Fraction(_MOST_FACTOR))))
     out = []
@@ -227,7 +228,7 @@ class BestSimulator:
     """A simulator, its exact delta (at the lower end of e^epsilon), and a lower bound for all simulators (at the
     upper).
 
-    `block` and `solved` prove the lower end; `hardest` is where the upper one is reached.
+    `block` and `solved` prove the lower end; `hardest` attains the upper one.
     """
 
     simulator: Simulator
@@ -331,7 +332,7 @@ def best_delta(
 
 
 def _solve(blocks: Sequence[ProgramBlock], level: Level) -> list[Solved]:
-    """`program.solve`; where a rounding error above 0 is left, a simulator for a little less than E is tried."""
+    """`program.solve`; if a rounding error above 0 remains, it tries a simulator for a slightly smaller E."""
     found = solve(blocks, level.low, level.high)
     for k, one in enumerate(found):
         if 0 < one.high < NEARLY:
@@ -347,7 +348,7 @@ def _simple(
 ) -> tuple[Fraction | float, dict[Any, Distribution] | None]:
     """An upper bound on the best delta that needs no linear program, with its simulator (None: the average).
 
-    For one input: whatever lies between max P/E and E min P, if it can add up to 1, has delta 0 (theorem
+    For one input: any distribution between max P/E and E min P, if one adds up to 1, has delta 0 (theorem
     `best-simulator`). Else the average of the real distributions. Its delta is summed in floats first: each of the
     terms is within (cells + 8) units of 2^-53 times 1 + E, so that with the addend below it is an upper bound.
     """
@@ -377,7 +378,7 @@ def _simple(
 
 
 def pure_of(block: ProgramBlock, factor: Fraction) -> Distribution | None:
-    """A distribution between max P/E and E min P everywhere, for one input; None if there is none."""
+    """A distribution between max P/E and E min P everywhere, for one input; None if the two cross."""
     rows = [cell.real for cell in block.cells]
     floor = {t: max(p.get(t, Fraction(0)) for p in rows) / factor for t in block.outputs}
     roof = {t: min(p.get(t, Fraction(0)) for p in rows) * factor for t in block.outputs}
@@ -436,7 +437,7 @@ def average_of(block: ProgramBlock) -> dict[Any, Distribution]:
 
 
 def given_delta(cells: Sequence[Cell], simulator: Simulator, factor: Fraction) -> tuple[Fraction, Cell]:
-    """The exact delta against one simulator, and the cell where it is reached."""
+    """The exact delta against one simulator, and the cell that attains it."""
     worst, where = Fraction(-1), cells[0]
     for cell in cells:
         found = distance(cell.real, ideal(cell, simulator), factor)
@@ -446,7 +447,7 @@ def given_delta(cells: Sequence[Cell], simulator: Simulator, factor: Fraction) -
 
 
 def given_factor(cells: Sequence[Cell], simulator: Simulator, delta: Fraction) -> Fraction | None:
-    """The exact smallest e^epsilon against one simulator at this delta; None if there is none."""
+    """The exact smallest e^epsilon against one simulator at this delta; None if no factor is enough."""
     most = Fraction(1)
     for cell in cells:
         other = ideal(cell, simulator)
@@ -473,7 +474,7 @@ _STEPS, _PASSES, _LARGEST = 60, 60, 1 << 32
 def best_factor(cells: Sequence[Cell], delta: Fraction) -> tuple[Fraction, Fraction | None]:
     """The smallest e^epsilon with which some simulator meets delta; the upper end is None if no finite one was found.
 
-    The hardest block is settled first; then it is asked which blocks need more than that.
+    It settles the hardest block first; then it looks for blocks that need more.
     """
     blocks = blocks_of(cells)
     low = high = Fraction(1)
@@ -493,7 +494,7 @@ def best_factor(cells: Sequence[Cell], delta: Fraction) -> tuple[Fraction, Fract
 
 
 def _one(block: ProgramBlock, delta: Fraction, start: Fraction) -> tuple[Fraction, Fraction | None]:
-    """The same for one block; `start` is the factor that is tried first. Only proofs move the lower end."""
+    """The same for one block; the search begins at the factor `start`. Only proofs move the lower end."""
     if delta == 0 and len(block.inputs) == 1:
         return _closed(block)
     low, high, trial = Fraction(1), _factor(block, average_of(block), delta), start

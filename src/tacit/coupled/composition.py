@@ -1,4 +1,4 @@
-"""Two releases about the same people: composed only where a theorem's conditions are shown, on the finite priors given.
+"""Two releases about the same people: they compose only if a theorem's conditions hold on the given finite priors.
 
 Theorem `compose-priors` (Groce 2014, Thm 5.6): G must be private for somebody who knows F(X), and F for somebody
 who knows Sim_G(alt(X)). Theorem `compose-priors-disjoint` (Thm 6.8): the two use disjoint rows that are independent
@@ -70,9 +70,9 @@ def compose_known(
     claims: tuple[tuple[object, object], tuple[object, object]],
     simulators: tuple[Simulator, Simulator] | None = None,
 ) -> Composed:
-    """Thm 5.6, after its two conditions have been checked exactly; NoLaw with the witness where one fails.
+    """Thm 5.6, after its two conditions have been checked exactly; NoLaw with a witness if one fails.
 
-    `claims` are (epsilon, delta) of both. Without `simulators` the best ones under the conditions are taken.
+    `claims` are (epsilon, delta) of both. Without `simulators` it uses the best ones under the conditions.
     """
     beliefs, protected = check_priors(priors), check_pairs(pairs)
     (level_f, delta_f), (level_g, delta_g) = _claims(claims)
@@ -132,7 +132,7 @@ def compose_disjoint_rows(
 ) -> Composed:
     """Thm 6.8: `first` uses these rows only, `second` the others only, and the two sets are independent given Z.
 
-    All of it is checked on the priors given; (max epsilon, max delta) is the answer.
+    Every condition is checked on the given priors; the result is (max epsilon, max delta).
     """
     beliefs = check_priors(priors)
     _mechanisms(first, second)
@@ -263,7 +263,7 @@ def _shown(
     simulator: Simulator | None,
     knows: str,
 ) -> Simulator:
-    """The simulator with which the claim was checked; NoLaw if it fails, or is not decided."""
+    """The simulator of the checked claim; NoLaw if the claim fails, or stays undecided."""
     if simulator is None:
         best = best_delta(parts, level)
         found, used = found_best(best, level, len(parts)), best.simulator

@@ -9,9 +9,9 @@
     Pufferfish               5.8   sec(X) = 0 against sec(X) = 1                (in definitions.py)
     InferencePufferfish      5.9   the belief about sec(X) before and after     (in definitions.py)
 
-`check` answers with a `Verdict`. A simulator is given, or the best one is found; for the inference-based forms the
-best one is known only where alt(X) tells nothing about priv(X) given Z; elsewhere several are tried, and a claim
-may stay open.
+`check` answers with a `Verdict`. The caller gives a simulator, or tacit finds the best one. For the inference-based
+forms the best one is known only if alt(X) says nothing about priv(X) given Z. Otherwise tacit tries several, and a
+claim may stay open.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ ZERO, ONE = Fraction(0), Fraction(1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Belief:
-    """After one outcome: its probability, and how far the beliefs are apart (1 if the ideal one is undefined)."""
+    """After one outcome: its probability, and the distance of the beliefs (1 if the ideal one is undefined)."""
 
     prior: str
     pair: str
@@ -148,7 +148,9 @@ def free_of_simulators(mechanism: FiniteMechanism, priors: Sequence[Prior], pair
 def pufferfish_beliefs(
     mechanism: FiniteMechanism, prior: Prior, secret: Secret, factor: Fraction
 ) -> dict[Any, list[Belief]]:
-    """For each z: the belief about the secret after t against the one before, weighted by Pr[t | z] (Def. 5.9)."""
+    """For each z: the posterior belief about the secret after t, against the prior one, weighted by Pr[t | z] (Def.
+    5.9).
+    """
     before: dict[Any, dict[Any, Fraction]] = {}
     after: dict[Any, dict[Any, dict[Any, Fraction]]] = {}
     for (x, z), weight in prior.weights.items():
@@ -192,7 +194,9 @@ MOST_VALUES = 24
 
 
 def left_out(cells: Sequence[Cell], factor: Fraction) -> Fraction:
-    """The least probability, given z, of values whose removal leaves only indistinguishable ones; the worst case."""
+    """The least probability, given z, of a set of values after whose removal all are indistinguishable; the worst
+    case.
+    """
     groups: dict[tuple[str, str, Any], list[Cell]] = {}
     for cell in cells:
         groups.setdefault((cell.prior, cell.pair, cell.auxiliary), []).append(cell)
@@ -200,7 +204,7 @@ def left_out(cells: Sequence[Cell], factor: Fraction) -> Fraction:
 
 
 def _cover(members: Sequence[Cell], factor: Fraction) -> Fraction:
-    """The lightest set of values that meets every pair of values that can be told apart."""
+    """The lightest set of values that meets every distinguishable pair."""
     whole = sum((c.probability for c in members), Fraction(0))
     clash = [
         {j for j, b in enumerate(members) if j != i and distance(a.real, b.real, factor) > 0}
@@ -246,11 +250,11 @@ class Definition:
     def epsilon(
         self, mechanism: FiniteMechanism, *, delta: object = 0, simulator: Simulator | None = None
     ) -> Interval | None:
-        """The smallest epsilon at this delta; infinite above if none is enough; None if it is not computed."""
+        """The smallest epsilon at this delta; infinite above if no epsilon is enough; None if it is not computed."""
         return None
 
     def epsilon_pair(self, mechanism: FiniteMechanism, *, delta: object = 0) -> Interval | None:
-        """The smallest epsilon between two values of what is private, all else being distributed alike."""
+        """The smallest epsilon between two values of the private part, with the rest distributed alike."""
         return None
 
     def check(
@@ -352,7 +356,7 @@ class SimulationDP(CoupledWorlds):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InferenceCoupledWorlds(CoupledWorlds):
-    """Def. 5.4: after the release the belief about priv(X) is, but for probability delta, as after the simulator's.
+    """Def. 5.4: after the release the belief about priv(X) is, except with probability delta, as after the simulator's.
 
     With a simulator delta is exact. Without one it is exact if alt(X) is independent of priv(X) given Z (then no
     simulator matters); else the best of several simulators is an upper end, and the lower one is 0, undecided.
@@ -411,7 +415,7 @@ class InferenceCoupledWorlds(CoupledWorlds):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InferenceDistributional(InferenceCoupledWorlds):
-    """Def. 5.2: the same with priv = a row and alt = the other rows, for every row."""
+    """Def. 5.2: simulation-based privacy with priv = a row and alt = the other rows, for every row."""
 
     pairs: tuple[Pair, ...] = ()
 
@@ -475,7 +479,7 @@ def _a_simulator(simulator: Simulator) -> Simulator:
 
 
 def no_simulator(definition: Definition, simulator: Simulator | None) -> None:
-    """Refuse a simulator where the definition has none."""
+    """Refuses a simulator for a definition that has none."""
     if simulator is not None:
         raise InvalidParameter(
             parameter="simulator",
@@ -485,7 +489,7 @@ def no_simulator(definition: Definition, simulator: Simulator | None) -> None:
 
 
 def pair_interval(comparisons: Iterator[Comparison], delta: Fraction) -> Interval | None:
-    """The smallest epsilon over all comparisons, exactly up to the logarithm; None if there are none."""
+    """The smallest epsilon over all comparisons, exact up to the logarithm; None without comparisons."""
     count, factor = found_factor(comparisons, delta)
     if not count:
         return None
@@ -560,7 +564,7 @@ class Pufferfish(Definition):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InferencePufferfish(Pufferfish):
-    """Def. 5.9: for each secret and auxiliary the belief about sec(X) hardly moves, but for probability delta."""
+    """Def. 5.9: for each secret and auxiliary the belief about sec(X) hardly moves, except with probability delta."""
 
     title: ClassVar[str] = "inference-based Pufferfish privacy"
     number: ClassVar[str] = "Def. 5.9"

@@ -1,7 +1,7 @@
-"""A question to the checker as a file, TOML or JSON: priors, a mechanism, what is protected, and the claim.
+"""A question to the checker as a file, TOML or JSON: priors, a mechanism, the protected pairs, and the claim.
 
 Every value of a row, every output and every auxiliary is its text: 0 and "0" are the same. Probabilities are whole
-numbers, decimals (taken as the decimals that they are) or texts such as "1/3". docs/coupled.md has the list of keys.
+numbers, decimals (with their exact decimal value) or texts such as "1/3". docs/coupled.md has the list of keys.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Question:
 
 
 def read_question(path: Path) -> Question:
-    """The question in a file; everything that is not understood is refused by name."""
+    """The question in a file; an unknown key is refused by name."""
     told = _table("file", _parsed(path))
     _only(
         "file",
@@ -332,7 +332,7 @@ def _text(value: Any) -> str:
 
 
 def _data(value: Any) -> tuple[Any, ...]:
-    """Rows; a row of several columns is itself a list, and null or "none" is nobody."""
+    """Rows; a row of several columns is itself a list, and null or "none" means no person."""
     rows = []
     for v in _list("data", value):
         rows.append(tuple(_text(c) for c in v) if isinstance(v, list) else None if v is None else _text(v))

@@ -22,7 +22,7 @@ __all__ = ["FiniteMechanism", "Simulator", "cell_of", "filling_in"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FiniteMechanism:
-    """A table: data set to {output: probability}; each row adds up to exactly 1.
+    """A mapping from each data set to {output: probability}; each row adds up to exactly 1.
 
     The coins are the mechanism's own: independent of the data, of the auxiliary knowledge and of any simulator.
     """
@@ -129,7 +129,7 @@ class Simulator:
 
     @classmethod
     def constant(cls, outputs: Any, *, name: str = "a constant distribution") -> Simulator:
-        """Says the same whatever the data: a mapping of outputs to probabilities, or a list for the uniform one."""
+        """Gives the same answer for all data: a mapping of outputs to probabilities, or a list for the uniform one."""
         if isinstance(outputs, Mapping):
             law = as_distribution("simulator", outputs)
         else:
@@ -152,7 +152,7 @@ def instance_of_mapping(table: object) -> Mapping[Any, Any]:
 
 
 def filling_in(mechanism: FiniteMechanism, value: Any, *, name: str = "") -> Simulator:
-    """Runs the mechanism on the scrubbed data with a fixed entry where something is gone."""
+    """Runs the mechanism on the scrubbed data, with a fixed entry in place of a missing one."""
 
     def answer(pair: str, scrubbed: Any) -> Distribution:
         return mechanism[tuple(value if v == GONE else v for v in scrubbed)]
@@ -185,12 +185,12 @@ class Cell:
 
 
 def check_priors(priors: Sequence[Prior]) -> tuple[Prior, ...]:
-    """A class of priors: at least one, each of them a prior, with names that tell them apart."""
+    """A class of priors: at least one, each of them a prior, with different names."""
     return _told_apart("priors", priors, Prior, "priors", "the class of priors")
 
 
 def check_pairs(pairs: Sequence[Pair]) -> tuple[Pair, ...]:
-    """The pairs that are protected: at least one, with names that tell them apart."""
+    """The protected pairs: at least one, with different names."""
     return _told_apart("pairs", pairs, Pair, "pairs (alt, priv)", "the family of pairs")
 
 
@@ -245,7 +245,7 @@ def _of(mechanism: FiniteMechanism, prior: Prior, pair: Pair) -> list[Cell]:
 def cell_of(
     mechanism: FiniteMechanism, prior: Prior, pair: Pair, *, value: Any, auxiliary: Any = None
 ) -> Cell:
-    """One cell by its value and auxiliary; refused where the prior gives them probability 0."""
+    """One cell by its value and auxiliary; an error if the prior gives them probability 0."""
     for cell in cells(mechanism, [prior], [pair]):
         if cell.value == value and cell.auxiliary == auxiliary:
             return cell

@@ -49,7 +49,7 @@ def as_probability(parameter: str, value: object) -> Fraction:
 
 
 def _read(parameter: str, number: str, value: str, must: str) -> Fraction:
-    """A text as a rational; one with a very large exponent is refused before it is written out."""
+    """A text as a rational; a very large exponent is refused before it is written out."""
     power = _EXPONENT.search(number)
     try:
         if len(number) > MOST_BITS or (power and abs(int(power[1])) > MOST_BITS):
@@ -81,7 +81,7 @@ def as_distribution(parameter: str, values: object) -> Distribution:
 
 
 def short(number: Fraction, most: int) -> str | None:
-    """The fraction as text, if it has at most this many characters; a very long one is never written out."""
+    """The fraction as text; None if it is longer than this, since a very long one is never written out."""
     if max(number.numerator.bit_length(), number.denominator.bit_length()) > 4 * most:
         return None
     text = str(number)
@@ -89,7 +89,7 @@ def short(number: Fraction, most: int) -> str | None:
 
 
 def hashable(parameter: str, value: object) -> Hashable:
-    """The value, if it can be told from others; lists become tuples."""
+    """The value itself; lists become tuples, so that it can be a key."""
     if isinstance(value, list):
         value = tuple(hashable(parameter, v) for v in value)
     if not isinstance(value, Hashable):
@@ -107,7 +107,7 @@ def hashable(parameter: str, value: object) -> Hashable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Level:
-    """An epsilon, with e^epsilon between two rationals (the same one where it is rational)."""
+    """An epsilon, with e^epsilon between two rationals (equal ones if it is rational)."""
 
     epsilon: str
     low: Fraction
@@ -115,7 +115,7 @@ class Level:
 
     @classmethod
     def of(cls, epsilon: object) -> Level:
-        """From a number, or from "ln 3", which makes e^epsilon = 3 exactly."""
+        """A level from a number, or from "ln 3", which makes e^epsilon = 3 exactly."""
         if isinstance(epsilon, Level):
             return epsilon
         if isinstance(epsilon, str):
@@ -211,12 +211,12 @@ def total_variation(p: Distribution, q: Distribution) -> Fraction:
 
 
 def event(p: Distribution, q: Distribution, factor: Fraction) -> tuple[Any, ...]:
-    """The outcomes where P is above E Q: the event on which the excess is reached."""
+    """The outcomes at which P exceeds E Q: the event that attains the excess."""
     return tuple(t for t, weight in p.items() if weight > factor * q.get(t, ZERO))
 
 
 def smallest_factor(p: Distribution, q: Distribution, delta: Fraction) -> Fraction | None:
-    """The smallest E >= 1 with H_E(P || Q) <= delta; None if there is none.
+    """The smallest E >= 1 with H_E(P || Q) <= delta; None if no E is enough.
 
     Outcomes that Q never gives stay in the excess for every E. Between two corners the sum runs over a fixed set S:
     P(S) - E Q(S) = delta is solved there.

@@ -1,8 +1,8 @@
 """The protected pairs (alt, priv) of coupled worlds, and the secrets of Pufferfish.
 
-priv(X) is what is to stay private; alt(X) is the scrubbed data of the ideal world: the release must tell no more
-about priv(X) than some simulator can that sees alt(X) only. alt may be random (a firm's number is blurred, not
-removed). Rows are counted from 0. A removed row leaves its place: alt(X) is the tuple with `GONE` there.
+priv(X) must stay private; alt(X) is the scrubbed data of the ideal world. The release must reveal no more about
+priv(X) than some simulator can that sees alt(X) only. alt may be random (a firm's number is blurred, not removed).
+Rows are counted from 0. A removed row leaves a gap: alt(X) is the tuple with `GONE` in its place.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def graph_node(node: int) -> Pair:
 
 
 def graph_edge(left: int, right: int) -> Pair:
-    """Whether two nodes are joined; everything else in the graph stays."""
+    """Whether two nodes are joined; the rest of the graph stays."""
     edge = tuple(sorted((whole("left", left, least=0), whole("right", right, least=0))))
     refuse_if(edge[0] == edge[1], "right", right, "be another node than left")
     return Pair(
@@ -179,7 +179,7 @@ def graph_edge(left: int, right: int) -> Pair:
 
 
 def blurred_firm(row: int, blur: Callable[[Any], Mapping[Any, Any]]) -> Pair:
-    """A firm whose number is blurred, not removed: `blur(value)` gives the distribution of what is left of it."""
+    """A firm whose number is blurred, not removed: `blur(value)` gives the distribution of the blurred number."""
     i = whole("row", row, least=0)
 
     def scrubbed(x: Any) -> Mapping[Any, Any]:

@@ -1,9 +1,9 @@
 """A belief before a release: a prior over (data, auxiliary knowledge), in exact rationals.
 
-Data are anything hashable: mostly a tuple of rows. The auxiliary knowledge Z is what the adversary knows besides;
-None stands for nothing. A class of priors is a tuple of them: by theorem `mixtures-of-priors` what holds for all of
-them with one simulator holds for all their mixtures, and by theorem `less-auxiliary-knowledge` for anybody who knows
-less.
+Data are anything hashable: mostly a tuple of rows. The auxiliary knowledge Z is the adversary's further knowledge;
+None stands for nothing. A class of priors is a tuple of them. A claim for all of them with one simulator also holds
+for all their mixtures (theorem `mixtures-of-priors`), and for anybody who knows less (theorem
+`less-auxiliary-knowledge`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 MOST_OUTCOMES = 1 << 18
-"""Of one prior; more is refused before it is built."""
+"""The largest size of one prior; a larger one is refused before it is built."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ class Prior:
                     parameter="prior",
                     value="an outcome of another form",
                     must="give probabilities of pairs (data, auxiliary)",
-                    hint="the auxiliary is None where there is none",
+                    hint="the auxiliary is None if the adversary has none",
                 )
         object.__setattr__(self, "weights", weights)
 
@@ -182,7 +182,7 @@ def with_auxiliary(
 ) -> Prior:
     """The prior of an adversary who also learns `tell(data)`: a value, or a mapping of values to probabilities.
 
-    With `keep` the new knowledge is added to the old, as a pair (old, new) if there was any under this prior; else
+    With `keep` the new knowledge is added to the old one, as a pair (old, new), if this prior had any; else
     it takes its place.
     """
     out: dict[tuple[Any, Any], Fraction] = {}
@@ -268,7 +268,7 @@ def sampled_rows(population: Sequence[Any], *, size: Mapping[int, Any], name: st
 
 
 def fixed_size(size: int) -> dict[int, Fraction]:
-    """Exactly so many."""
+    """Exactly this size."""
     return {whole("size", size, least=0): Fraction(1)}
 
 

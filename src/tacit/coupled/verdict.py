@@ -34,7 +34,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Witness:
-    """The place where a claim fails: an event that is too likely in one world, compared with the other.
+    """The place at which a claim fails: an event that is too likely in one world, compared with the other.
 
     For the best simulator there may be several: every simulator fails at one of them, `weight` is its share in the
     proof.
@@ -61,7 +61,7 @@ class Witness:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data; values and outputs as they are printed."""
+        """As plain data; values and outputs in their printed form."""
         return {
             "prior": self.prior,
             "pair": self.pair,
@@ -80,7 +80,7 @@ class Witness:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Found:
-    """The smallest delta at one epsilon: at least `low`, at most `high`; equal where it is exact.
+    """The smallest delta at one epsilon lies between `low` and `high`; they are equal if it is exact.
 
     `decided` is False if `low` is only 0, because no theorem bounds the delta of all simulators from below.
     """
@@ -99,7 +99,7 @@ class Found:
 
     @property
     def exact(self) -> bool:
-        """Are both ends the same rational?"""
+        """Whether both ends are the same rational."""
         return self.low == self.high
 
 
@@ -192,7 +192,7 @@ def against_simulator(cells: Sequence[Cell], simulator: Simulator) -> Iterator[C
 
 
 def both_values(cells: Sequence[Cell]) -> Iterator[Comparison]:
-    """Any two values under one prior and auxiliary (Def. 5.7), whatever else differs between them."""
+    """Any two values under one prior and auxiliary (Def. 5.7), even if other things differ between them."""
     groups: dict[tuple[str, str, Any], list[Cell]] = {}
     for c in cells:
         groups.setdefault((c.prior, c.pair, c.auxiliary), []).append(c)
@@ -200,7 +200,7 @@ def both_values(cells: Sequence[Cell]) -> Iterator[Comparison]:
 
 
 def between_values(cells: Sequence[Cell]) -> Iterator[Comparison]:
-    """Two values of what is private for which alt(X) is distributed alike: replace-one, where all else is the same.
+    """Two private values for which alt(X) has the same distribution: replace-one, with everything else equal.
 
     Under all point priors these are the neighbours of differential privacy; under independent rows any two values.
     """

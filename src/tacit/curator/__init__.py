@@ -1,7 +1,7 @@
 """From a table to a certified release: plans, assignments, certificates, and the curator who runs them.
 
-Read in this order: `request.py` (what is asked), `prices.py` (what is offered), `planning.py` and `assignments.py` (the
-noise that it buys, before a row is read), `charging.py` (what that costs in the budget's terms), `release.py`,
+Read in this order: `request.py` (the query), `prices.py` (the offered prices), `planning.py` and `assignments.py`
+(the noise for a price, before a row is read), `charging.py` (the cost in the budget's terms), `release.py`,
 `intervals.py` (error bars), `certificate.py`, `verifying.py`, and `curator.py`, which does all of it.
 """
 

@@ -1,8 +1,8 @@
 """Paying by accuracy: the cheapest mechanism that stays within the asked error.
 
 Every fitting mechanism is made just large enough, and the cheapest in the budget's own kind is taken: epsilon, epsilon
-at the offered delta, or rho. Independent noise is sized in closed form; for the others the price is searched at which
-the largest error of a cell is the asked one, and held against it before it is used.
+at the offered delta, or rho. Independent noise is sized in closed form. For other noise a search finds the price at
+which the largest error of a cell is the requested one, and checks it before use.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Candidates = Callable[[Price], Mapping[str, Assignment]]
 CHEAPER = 0.999
 """Another mechanism is taken if its cost is at most this share of the least cost so far."""
 CLEARLY = 0.95
-"""The same for staircase noise, whose event is its epsilon and no more: it composes worse than Laplace noise."""
+"""The same for staircase noise, whose event is only its epsilon: it composes worse than Laplace noise."""
 ROUNDS = 12
 EXACT = "no unit can change it: it is published as it is"
 
@@ -88,7 +88,7 @@ def _cost(price: Price, budget: Bound | None) -> tuple[Callable[[Assignment], fl
 
 
 def _cheapest(found: Mapping[str, Assignment], cost: Callable[[Assignment], float], what: str) -> Assignment:
-    """Of noises with the same error, the one that costs least; a later one must be clearly cheaper."""
+    """The noise with the lowest cost among those with the same error; a later candidate must be clearly cheaper."""
     costs = {name: cost(t) for name, t in found.items()}
     first = {n: c for n, c in costs.items() if n in ("Laplace noise", "Gaussian noise")}
     name = min(first, key=lambda n: first[n])
@@ -110,7 +110,7 @@ def _cheapest(found: Mapping[str, Assignment], cost: Callable[[Assignment], floa
 def _fitting(
     others: Candidates, plain: Mapping[str, Assignment], reach: int, price: Price, coordinates: int
 ) -> dict[str, Assignment]:
-    """Every other candidate, at the least price found at which its largest error is at most `reach`."""
+    """Every other candidate, at the lowest price found that keeps its largest error within `reach`."""
     (laplace_noise,) = plain["Laplace noise"].noise
     epsilon = laplace_noise.mechanism.exact_epsilon or Fraction(1)
     starts = {False: Price(epsilon=epsilon)}
@@ -168,7 +168,7 @@ def _fitted(
 
 
 def _made(others: Candidates, price: Price) -> Mapping[str, Assignment]:
-    """The candidates at a price; none where it is so high that there is no noise to speak of."""
+    """The candidates at a price; an empty list if the price is so high that almost no noise is left."""
     try:
         return others(price)
     except NotCertified:
@@ -176,7 +176,7 @@ def _made(others: Candidates, price: Price) -> Mapping[str, Assignment]:
 
 
 def _short(value: float) -> Fraction:
-    """To six digits, rounded up."""
+    """The price with six digits, rounded up."""
     unit = Fraction(10) ** (math.floor(math.log10(value)) - 5)
     return math.ceil(Fraction(value) / unit) * unit
 

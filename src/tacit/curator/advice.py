@@ -1,7 +1,7 @@
 """Advice on a plan: for each release the one change of a declaration that would lower its error most.
 
-Each change is planned like the release itself, at the same price, and its expected error is compared; no row is read.
-Errors of coarser cells are compared with the rows of a cell, of which there are then more. A change that loses some of
+Plans each change like the release itself, at the same price, and compares the expected errors; reads no row.
+Compares errors of coarser cells with the larger number of rows in such a cell. A change that loses some of
 the data (narrower bounds, fewer rows of a person) says so: only the custodian can judge the loss.
 """
 
@@ -30,7 +30,7 @@ GOOD = 0.25
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A declaration to change, the error before and after it, and the part of the error that is left.
+    """A declaration to change, the error before and after it, and the remaining share of the error.
 
     `factor` compares errors of coarser cells with the rows of a cell; otherwise it is after / before.
     """
@@ -60,7 +60,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
-    """The best change for one release; None if none of the tried ones would help."""
+    """The best change for one release; None if no change helps."""
 
     release: str
     change: Change | None
@@ -130,7 +130,7 @@ def _error(plan: Plan, release: Planned, **words: Any) -> float | None:
 
 
 def _variants(plan: Plan, release: Planned) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """(what, what it loses, what is planned instead)."""
+    """(The change, its loss, the plan with it)."""
     statistic: Any = release.ask.statistic
     yield from _missing(statistic, plan.schema)
     yield from _together(plan, release)

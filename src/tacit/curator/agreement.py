@@ -45,7 +45,7 @@ def _refuse(a: Query, must: str, hint: str = "") -> InvalidParameter:
 
 
 def check_agreement(asks: Sequence[Query], questions: Sequence[Question], given: Given | None) -> None:
-    """Refuse what cannot agree: other statistics, other rows, other keys of one column, columns in a ring."""
+    """Refuses releases that cannot agree: other statistics, other rows, other keys of one column, columns in a ring."""
     members = [(a, q) for a, q in zip(asks, questions, strict=True) if a.agree]
     if not members:
         return
@@ -87,7 +87,7 @@ def assign_counts(question: Question, price: Price) -> Assignment:
 
 
 def family_of(releases: Sequence[Planned]) -> tuple[list[int], AgreeingTables] | None:
-    """The releases that agree, by their places, and their tables; None where none was asked to."""
+    """The places of the agreeing releases, and their tables; None if no release was asked to agree."""
     places = [i for i, r in enumerate(releases) if r.ask.agree]
     if not places:
         return None

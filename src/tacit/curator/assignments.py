@@ -1,6 +1,7 @@
 """An assignment: the mechanisms that give noise to the parts of a question, the price they keep to, and why these.
 
-Its mechanisms state its cost. The assignment decides what it publishes and how that is read. Independent noise is made
+Its mechanisms state its cost. The assignment decides what it publishes and how readers read it.
+Independent noise is made
 here: Laplace noise (sized by L1, pure) or Gaussian noise (sized by L2), whichever has the smaller error at 95%. Parts
 on one grid are one vector with the question's own joint sensitivity where that needs less noise; others (the two sums
 of a ratio) get equal shares of the price.
@@ -12,6 +13,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -86,7 +88,7 @@ def _no_cells() -> AnyArray:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assignment:
-    """The noise of one question: what is applied to which parts, the price that it keeps to, and why this."""
+    """The noise of one question: mechanisms for its parts, the price, and the reason for this choice."""
 
     noise: tuple[Applied, ...]
     price: Price
@@ -99,12 +101,12 @@ class Assignment:
     )
 
     of_shares: ClassVar[bool] = False
-    """Is its noise one holder's part, which promises nothing alone? Then only `contribute` takes it."""
+    """Whether its noise is one holder's part, which promises nothing alone. Then only `contribute` takes it."""
 
     # --- what it reveals: its mechanisms know ------------------------------------------------------------
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
-        """All that is run; nothing if no unit can move anything."""
+        """All mechanisms that run; empty if no unit can move anything."""
         return tuple(a.mechanism for a in self.noise)
 
     @property
@@ -131,11 +133,11 @@ class Assignment:
         return Always()
 
     def _sum(self, each: Sequence[Fraction | None]) -> Fraction | None:
-        """The sum of the mechanisms' own numbers; under priors no theorem adds them, and there is none."""
+        """The sum of the mechanisms' own numbers; None under priors, since no theorem adds them."""
         return None if isinstance(self.condition, Priors) else _total(each)
 
     def pure(self) -> Fraction | None:
-        """The exact epsilon, where the whole assignment has one."""
+        """The exact epsilon, if the whole assignment has one."""
         return self._sum([m.exact_epsilon for m in self.mechanisms])
 
     def approximate(self) -> tuple[Fraction, Fraction] | None:
@@ -150,15 +152,15 @@ class Assignment:
         return Fraction(self.bound.epsilon_at(down(self.delta))), self.delta
 
     def concentrated(self) -> Fraction | None:
-        """A rho that holds, if there is one."""
+        """A rho that holds; None if there is no such rho."""
         return self._sum([m.exact_rho for m in self.mechanisms])
 
     def mu_squared(self) -> Fraction | None:
-        """A squared mu that holds, if there is one."""
+        """A squared mu that holds; None if there is no such mu."""
         return self._sum([m.exact_mu_squared for m in self.mechanisms])
 
     def renyi(self, order: float, *, neighbours: Neighbours) -> float | None:
-        """The Rényi divergence at this order, where it is finite."""
+        """The Rényi divergence at this order, if it is finite."""
         if isinstance(self.condition, Priors):
             return None
         each = [e.renyi(order, neighbours=neighbours) for e in self._simple()]
@@ -216,7 +218,7 @@ class Assignment:
         }
 
     def asked(self, question: Question) -> Question:
-        """The question as this assignment reads it: by default as it is."""
+        """The question as this assignment reads it, by default unchanged."""
         return question
 
     def grid_record(self, question: Question) -> dict[str, str]:
@@ -231,7 +233,7 @@ class Assignment:
     def own_error(
         self, question: Question, confidence: Fraction, rows: int | None
     ) -> tuple[float | None, float | None, str] | None:
-        """E |error|, its quantile and what they are about, where the assignment knows better than its parts."""
+        """E |error|, its quantile and their description, if the assignment knows them better than its parts."""
         return None
 
     # --- errors before a row is read ------------------------------------------------------------------
@@ -266,7 +268,7 @@ class Assignment:
 
     @property
     def log_error(self) -> float:
-        """ln of the error at 95%, the mean over what is applied: what a price is divided by."""
+        """ln of the error at 95%, averaged over the mechanisms; it decides the division of a price."""
         return _mean([math.log(_size(a) + 0.5) for a in self.noise])
 
 
@@ -280,7 +282,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def _total(each: Sequence[Fraction | None]) -> Fraction | None:
-    """The sum, where all are known."""
+    """The sum, if all are known."""
     found = [x for x in each if x is not None]
     return sum(found, Fraction(0)) if len(found) == len(each) else None
 
@@ -289,7 +291,7 @@ Group = tuple[tuple[str, ...], int, int]
 
 
 def groups_of(question: Question) -> list[Group]:
-    """The vectors that get noise: their parts, and how far one unit moves them in L1 and in squared L2."""
+    """The vectors that get noise: their parts, and the largest move by one unit in L1 and in squared L2."""
     noisy = [p for p in question.parts if not p.exact and not question.sensitivities[p.name].none]
     if not noisy:
         return []
@@ -345,7 +347,8 @@ def assign_totals(question: Question, price: Price) -> Assignment:
 def assign_bounded(question: Question, price: Price) -> Assignment:
     """Noise on counts that never exceeds A, the smallest A for the price's (epsilon, delta).
 
-    A unit moves counts by whole numbers: by l1 in all, and at most l1 of them by linf each. Of both descriptions that
+    A unit moves counts by whole numbers. Two descriptions hold: it moves them by l1 in total, and it moves at most
+    l1 of them by linf each. The description
     with the smaller A is taken (theorem `truncated-discrete-laplace`).
     """
     groups = groups_of(question)
@@ -390,7 +393,7 @@ def _best(options: dict[str, tuple[Applied, ...]], price: Price) -> Assignment:
 
 
 def compared(name: str, errors: Mapping[str, float]) -> str:
-    """Why this noise: its error at the asked price beside that of the next best."""
+    """The reason for this noise: its error at the requested price beside that of the next best."""
     others = [n for n in errors if n != name]
     if not others:
         return f"{name}: the price is pure"
@@ -459,6 +462,7 @@ def mu_squared_within(price: Price) -> Fraction | None:
     return None
 
 
+@lru_cache(maxsize=256)
 def _inverse(cost: Callable[[Fraction], Fraction], target: Fraction) -> Fraction:
     """The largest epsilon (a float, taken exactly) whose cost stays within the target."""
     low, high = 0.0, 1.0
@@ -472,6 +476,7 @@ def _inverse(cost: Callable[[Fraction], Fraction], target: Fraction) -> Fraction
     return Fraction(low)
 
 
+@lru_cache(maxsize=256)
 def _epsilon_of_mu(mu_squared: Fraction) -> Fraction:
     """The pure epsilon inside mu: Phi(mu / 2) = e^epsilon / (1 + e^epsilon), rounded down (`pure-to-gdp`)."""
 
@@ -526,7 +531,7 @@ def _rows(
     parts: Mapping[str, Any],
     miss: float,
 ) -> Floats:
-    """At least so many rows, except with probability `miss` (one side)."""
+    """A lower bound on the number of rows, which fails with probability at most `miss`."""
     if isinstance(form, Average):
         return reals(parts[form.rows])
     spacing = next(float(p.spacing) for p in question.parts if p.name == form.above)

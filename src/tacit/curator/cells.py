@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from tacit.curator.assignments import NoisyParts
 from tacit.curator.functions.assignment import FunctionAssignment
+from tacit.curator.quantile_choice import SelectedRanks
 from tacit.curator.synthesised import SynthesisAssignment
 from tacit.errors import InvalidParameter, visible
 from tacit.exact.arrays import Floats
@@ -29,11 +30,11 @@ if TYPE_CHECKING:
 
 ALL = "all"
 TAKEN = ("value", "low", "high", "quality")
-"""Names of what is released: a key of such a name is called `value_key`, so that neither covers the other."""
+"""Column names of released numbers: a key with such a name becomes `value_key`."""
 
 
 def label(value: Any) -> Any:
-    """A key for people: ranges as text, the rest as it is."""
+    """A key for people: ranges as text, other keys unchanged."""
     if isinstance(value, tuple) and len(value) == 2:
         return f"{_short(value[0])} to {_short(value[1])}"
     return value.item() if isinstance(value, np.generic) else value
@@ -44,7 +45,7 @@ def _short(value: Any) -> str:
 
 
 def key_columns(question: Question, noisy: NoisyParts) -> dict[str, list[Any]]:
-    """One column for each key, for people; none for a statistic of the whole table."""
+    """One column for each key, in readable form; no column for a statistic of the whole table."""
     return {name: [label(v) for v in column] for name, column in raw_keys(question, noisy).items()}
 
 
@@ -54,7 +55,7 @@ def raw_keys(question: Question, noisy: NoisyParts) -> dict[str, list[Any]]:
 
 
 def keys_at(question: Question, noisy: NoisyParts, places: Any) -> dict[str, list[Any]]:
-    """The same for some cells alone: of a large table the others are not made."""
+    """The same for some cells only, so that the others of a large table are not made."""
     places = np.asarray(places)
     if noisy.keys is None and question.statistic.layout != "cells":
         chosen = places.tolist()
@@ -137,7 +138,7 @@ def _product(axes: Sequence[Axis]) -> dict[str, list[Any]]:
 
 
 def _margins(question: Question) -> dict[str, list[Any]]:
-    """One column for each variable; "all" where a table does not tell it apart."""
+    """One column for each variable; "all" in the tables that do not have it."""
     names = list(dict.fromkeys(a.column for p in question.parts for a in p.axes))
     out: dict[str, list[Any]] = {n: [] for n in names}
     for part in question.parts:
@@ -158,6 +159,7 @@ def _margins(question: Question) -> dict[str, list[Any]]:
 #     use with care       h above 25% of the value
 #     too noisy to use    h above 50% of the value, or no end is known
 #     no value            the noisy parts give no number
+#     no interval         none was asked for (quantiles alone, `interval=False`), so that nothing is judged
 #
 # The rule reads what was released and nothing else, so it costs nothing and every reader can check it. Days have no
 # zero: a day is judged against a year. A released function may well cross zero: its points are judged against the
@@ -169,18 +171,20 @@ def _margins(question: Question) -> dict[str, list[Any]]:
 # (`data.quality_rule`). With it came that the ends of intervals of days are rounded outwards; those of the first rule
 # were rounded to the nearest.
 
-GOOD, CARE, NOISY, ABSENT = "", "care", "noisy", "absent"
-WORDS = {GOOD: "good", CARE: "use with care", NOISY: "too noisy to use", ABSENT: "no value"}
+GOOD, CARE, NOISY, ABSENT, UNJUDGED = "", "care", "noisy", "absent", "unjudged"
+WORDS = {
+    GOOD: "good", CARE: "use with care", NOISY: "too noisy to use", ABSENT: "no value", UNJUDGED: "no interval",
+}  # fmt: skip
 """What people read, everywhere the same, by the id of a flag."""
 RULE = 2
-"""The rule of today: an interval is judged before it is cut. 1 is that of records that name none."""
+"""Today's rule: an interval is judged before it is cut. Records without a rule follow rule 1."""
 YEAR = 365.25
-_ORDER = (GOOD, CARE, NOISY, ABSENT)
+_ORDER = (GOOD, CARE, NOISY, ABSENT, UNJUDGED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QualityFlag:
-    """A mark on cells, with what it means: id in rows, label for people."""
+    """A mark on cells, with its meaning: id in rows, label for people."""
 
     id: str
     label: str
@@ -191,8 +195,9 @@ class QualityFlag:
 class QualityRule:
     """h / |value| above `care`: use with care; above `noisy`: too noisy to use.
 
-    With `of`, h is compared with that number instead, where zero has no meaning; `named` says what it is. Without
-    `before_cut` it is the first rule, for releases that were made by it.
+    With `of`, h is compared with that number instead, for scales whose zero has no meaning; `named` describes it.
+    Without `before_cut` it is the first rule, for releases that were made by it. Without `judges` there are no
+    intervals, because none were asked for.
     """
 
     care: float = 0.25
@@ -200,6 +205,7 @@ class QualityRule:
     of: float | None = None
     named: str = "the value"
     before_cut: bool = True
+    judges: bool = True
 
     def __post_init__(self) -> None:
         if not 0 < self.care <= self.noisy < math.inf:
@@ -210,16 +216,22 @@ class QualityRule:
             raise InvalidParameter(parameter="of", value=self.of, must="be positive and finite")
 
     def flag(self, value: float | None, low: float | None, high: float | None) -> str:
-        """The id of the flag of a cell, "" for none; a value that has no interval is not judged."""
+        """The id of the flag of a cell, "" for none; a value without an interval is not judged."""
         if value is None:
             return ABSENT
+        if not self.judges:
+            return UNJUDGED
         if low is None or high is None:
             return GOOD
         return self.judged(np.array([value]), np.array([max(high - value, value - low)]))[0]
 
     def codes(self, value: Floats, farthest: Floats) -> npt.NDArray[np.int8]:
-        """0 to 3 for good, care, noisy and absent: no number is no value, an end that is none is noise."""
+        """0 to 3 for good, care, noisy and absent; a missing number is absent, and a missing end makes a value
+        noisy. 4 where no interval was asked for.
+        """
         there = np.isfinite(value)
+        if not self.judges:
+            return np.where(there, 4, 3).astype(np.int8)
         with np.errstate(invalid="ignore", over="ignore"):
             size = np.abs(value) if self.of is None else self.of
             noisy = ~(farthest <= self.noisy * size)
@@ -227,12 +239,14 @@ class QualityRule:
         return np.where(there, np.where(noisy, 2, np.where(care, 1, 0)), 3).astype(np.int8)
 
     def judged(self, value: Floats, farthest: Floats) -> list[str]:
-        """The id of the flag of every cell, by its value and how far its interval goes from it."""
+        """The id of the flag of every cell, by its value and the distance to its interval's far end."""
         return [_ORDER[code] for code in self.codes(value, farthest).tolist()]
 
     @property
     def sentence(self) -> str:
         """The whole rule in a sentence."""
+        if not self.judges:
+            return "No intervals were asked for, so that no value is judged"
         cut = ", before it is cut at 0 or at a declared bound" if self.before_cut else ""
         return (
             f"With h the distance from a value to the farther end of its interval{cut}: {WORDS[CARE]} where h is above "
@@ -243,6 +257,13 @@ class QualityRule:
     @property
     def flags(self) -> tuple[QualityFlag, ...]:
         """The flags that this rule gives, with their explanations."""
+        absent = QualityFlag(
+            id=ABSENT, label=WORDS[ABSENT],
+            explanation="the noisy parts give no number here, as a mean of a group that may be empty",
+        )  # fmt: skip
+        if not self.judges:
+            why = "nothing was spent on an interval: how far the value may be from the table's is not known"
+            return (QualityFlag(id=UNJUDGED, label=WORDS[UNJUDGED], explanation=why), absent)
         reaches = "the interval reaches further from the value than"
         return (
             QualityFlag(
@@ -254,11 +275,14 @@ class QualityRule:
                 explanation=f"{reaches} {self.noisy:.0%} of {self.named}: the noise says more than the data; "
                 "group more coarsely or pay more to learn it",
             ),
-            QualityFlag(
-                id=ABSENT, label=WORDS[ABSENT],
-                explanation="the noisy parts give no number here, as a mean of a group that may be empty",
-            ),
+            absent,
         )  # fmt: skip
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """All words that this rule may give to a cell."""
+        each = (UNJUDGED, ABSENT) if not self.judges else (GOOD, CARE, NOISY, ABSENT)
+        return tuple(WORDS[flag] for flag in each)
 
 
 def rule_of(release: Release) -> QualityRule:
@@ -266,6 +290,8 @@ def rule_of(release: Release) -> QualityRule:
     statistic: Any = release.planned.ask.statistic
     assignment = release.planned.assignment
     now = release.data.get("quality_rule", 1) >= RULE
+    if isinstance(assignment, SelectedRanks) and assignment.counts is None:
+        return QualityRule(judges=False, before_cut=now)
     if isinstance(assignment, FunctionAssignment) and assignment.fit.scale is not None:
         values = np.abs(np.ravel(release.estimate.value))
         largest = float(np.max(values, initial=0.0, where=np.isfinite(values)))
@@ -305,7 +331,7 @@ _SPELLED = re.compile(r"\\u\{([0-9a-f]+)\}")
 
 
 def safe_text(text: str) -> str:
-    """A text as it stands in a CSV file."""
+    """A text in the form that is safe in a CSV file."""
     shown = visible(text)
     return f"'{shown}" if shown.lstrip()[:1] and shown.lstrip()[0] in FORMULA else shown
 
@@ -317,7 +343,9 @@ def original(cell: str) -> str:
 
 
 def csv_text(columns: Mapping[str, Any]) -> str:
-    """Columns as CSV: floats by their shortest text, lines that end in a line feed; the same cells, the same bytes."""
+    """Columns as CSV: floats by their shortest text, lines that end in a line feed. The same cells give the same
+    bytes.
+    """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([safe_text(name) for name in columns])

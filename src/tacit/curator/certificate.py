@@ -1,4 +1,4 @@
-"""The certificate of a release: plain JSON that says what was run, what it may reveal, and on what that rests."""
+"""The certificate of a release: plain JSON with the mechanisms, the largest disclosure, and the basis of both."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tacit.curator.planning import Plan, Planned, event_record
 from tacit.curator.random_counts import gamma_of
 from tacit.curator.text import beyond_groups
 from tacit.errors import InvalidParameter, TacitError
-from tacit.exact.canonical import canonical, sha256
+from tacit.exact.canonical import canonical, indented, sha256
 from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Guarantee, Priors
 from tacit.ledger import entries as signatures
@@ -68,7 +68,7 @@ class PublicKey:
 
 @dataclass(frozen=True, slots=True)
 class SigningKey:
-    """A private key; it is never printed, and nothing but signatures leaves it."""
+    """A private key; it is never printed, and only its signatures leave the object."""
 
     key: Any = field(repr=False)
 
@@ -94,13 +94,13 @@ class SigningKey:
         return PublicKey(self.key.public_key())
 
     def sign(self, format: str, digest: str) -> dict[str, str]:
-        """The signature as it stands in a certificate."""
+        """The signature in the form of a certificate."""
         value = self.key.sign(message(format, digest)).hex()
         return {"algorithm": ALGORITHM, "key": self.public.fingerprint, "value": value}
 
 
 def make_key(path: Path) -> tuple[Path, str]:
-    """A new pair: the private key to a new file that its owner alone may read, the public one beside it (.pub)."""
+    """A new pair: the private key in a new file that only its owner may read, the public one beside it (.pub)."""
     from cryptography.hazmat.primitives import serialization as form
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -163,13 +163,13 @@ def content_digest(content: dict[str, Any]) -> str:
 
 
 def bound(content: dict[str, Any]) -> dict[str, Any]:
-    """The same with its digest at the end."""
+    """The content with its digest at the end."""
     inner = {k: v for k, v in content.items() if k not in _OUTSIDE}
     return {**inner, "digest": content_digest(inner)}
 
 
 def is_bound(content: dict[str, Any]) -> bool:
-    """Has it the digest that it states?"""
+    """Whether it has the digest that it states."""
     try:
         return content.get("digest") == content_digest(content)
     except TacitError:
@@ -177,7 +177,7 @@ def is_bound(content: dict[str, Any]) -> bool:
 
 
 def signed(content: dict[str, Any], key: SigningKey | None) -> dict[str, Any]:
-    """The same with its digest, and signed where there is a key. Signing again gives the same bytes."""
+    """The content with its digest, and a signature if the caller gives a key. Signing again gives the same bytes."""
     whole = bound(content)
     return whole if key is None else {**whole, "signature": key.sign(whole["format"], whole["digest"])}
 
@@ -185,7 +185,7 @@ def signed(content: dict[str, Any], key: SigningKey | None) -> dict[str, Any]:
 def manifest(
     files: dict[str, str], *, plan: str, ledger: dict[str, Any], written: dict[str, Any]
 ) -> dict[str, Any]:
-    """All files of a release with their digests, by their names in the folder, and what they were written from."""
+    """All files of a release with their digests, by their names in the folder, and their sources."""
     listed = dict(sorted(files.items()))
     return {"format": MANIFEST, "plan": plan, "ledger": ledger, "written": written, "files": listed}
 
@@ -293,9 +293,10 @@ def certify(
     function: dict[str, Any] | None = None, told: dict[str, Any] | None = None,
     synthetic: Callable[[], dict[str, Any]] | None = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """The certificate of one release of a plan: `made` and `ledger` say where it comes from, `values` is its CSV.
+    """The certificate of one release of a plan: `made` and `ledger` name its origin, `values` is its CSV.
 
-    Without values it is what the certificate says, with no digest of them or of itself. A released function is part
+    Without values it is the content of the certificate, without a digest of them or of itself.
+    A released function is part
     of its certificate, and so is what was exact under random differential privacy (`told`), and what was measured for
     synthetic rows, with the digest of their file.
     """
@@ -315,9 +316,9 @@ def certify(
 
 
 def _settled(plan: Plan, planned: Planned, made: dict[str, Any]) -> dict[str, Any]:
-    """Fields of a certificate that follow from the plan and from the way its answer was made: written once for both.
+    """Fields of a certificate that follow from the plan and from the way its answer was made, in one place for both.
 
-    Kept as text, so that nobody who changes a certificate changes the next one.
+    Kept as text, so that a caller who changes a certificate does not change the next one.
     """
     data = made["data"]
     place = ("certificate", planned.name, made["noise"], bool(data["bounded"]), tuple(data.get("seen", ())))
@@ -386,14 +387,14 @@ def _said(plan: Plan, planned: Planned, made: dict[str, Any]) -> dict[str, Any]:
 
 
 def said_digest(certificate: dict[str, Any]) -> str:
-    """The digest of all that a certificate says that follows from its plan: sentences, too, as they were said then."""
+    """The digest of all parts of a certificate that follow from its plan, with the sentences of their time."""
     outside = ("made", "ledger", "data", "versions", "values")
     about = {n: certificate[n] for n in ORDER if n in certificate and n not in outside}
     return sha256(json.dumps(about, sort_keys=True))
 
 
 def said_digests(plan: Plan, made: dict[str, Any]) -> dict[str, str]:
-    """That of every release of a plan, for the record: anybody who verifies them later needs not say the same words."""
+    """The digest for every release of a plan, for the record: a later verifier may use other sentences."""
     return {r.name: said_digest(_settled(plan, r, made)) for r in plan.releases}
 
 
@@ -411,14 +412,14 @@ ORDER = (
 
 
 def with_looks(guarantee: Guarantee, data: dict[str, Any]) -> Guarantee:
-    """The guarantee with what the ledger knows against it: that somebody had seen the data before they declared."""
+    """The guarantee with the ledger's remark against it: somebody had seen the data before they were declared."""
     looked = data.get("seen", ())
     return replace(guarantee, declared=(*guarantee.declared, *looked)) if looked else guarantee
 
 
 def json_text(certificate: dict[str, Any]) -> str:
     """A certificate as text for people and programs: what steers a terminal is written as JSON's own escapes."""
-    text = json.dumps(certificate, indent=2, ensure_ascii=False, allow_nan=False)
+    text = indented(certificate)
     if text.replace("\n", "").isprintable():
         return text
     return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
@@ -440,7 +441,7 @@ def _event(planned: Planned) -> Any:
 
 
 def _columns(planned: Planned) -> set[str]:
-    """The declared columns that the statistic reads: its keys, what it adds up, and what its filters look at."""
+    """The declared columns that the statistic reads: its keys, its summands, and the columns of its filters."""
     found: set[str] = set()
     for request in planned.question.requests:
         if isinstance(request, RowsWanted):
@@ -464,7 +465,7 @@ def _plain_certificate(value: Any) -> Any:
 
 
 def versions() -> dict[str, str]:
-    """What is installed here."""
+    """The installed versions."""
     return dict(_version_items())
 
 

@@ -47,12 +47,12 @@ if TYPE_CHECKING:
 
 WORTH_A_DELTA = Fraction(95, 100)
 WORTH_A_CURVE = 2
-"""From this many events on the composed curve is computed; one event alone has its own price."""
+"""The least number of events for which the composed curve is computed; a single event has its own price."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Charged:
-    """A bound of the budget's kind, its exact numbers, and the theorem that it comes from."""
+    """A bound of the budget's kind, its exact numbers, and the theorem behind it."""
 
     bound: Bound
     exact: dict[str, Fraction] = field(default_factory=dict)
@@ -61,9 +61,9 @@ class Charged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shared:
-    """The joint price of the releases without a price of their own: a delta, and an epsilon that they divide.
+    """The joint price of the releases without a separate price: a delta, and an epsilon that they divide.
 
-    `epsilon` is None if each pays for its own accuracy.
+    `epsilon` is None if each release pays for its own accuracy.
     """
 
     members: Sequence[int]
@@ -74,7 +74,7 @@ class Shared:
 def charge(
     costs: Sequence[Assignment], budget: Bound, *, neighbours: Neighbours, shared: Shared | None = None
 ) -> Charged:
-    """The price of releases that are fixed together; `shared` is the plan's own, where several divide it.
+    """The price of releases that are fixed together; `shared` is the plan's own, if several releases divide it.
 
     It is compared with the account of all events before it is returned (`must_cover`).
     """
@@ -94,7 +94,8 @@ def must_cover(bound: Bound, what: Sequence[Event], *, neighbours: Neighbours, o
 def _adds_up(
     costs: Sequence[Assignment], bound: Bound, neighbours: Neighbours, shared: Shared | None
 ) -> bool:
-    """Do the epsilons and deltas of the releases, each at least the account of its own events, add up to the bound?
+    """Whether the epsilons and deltas of the releases, each at least the account of its own events, add up to the
+    bound.
 
     The divided price counts as one release here. Epsilons and deltas of any releases add up
     (`compose-approximate-basic`).
@@ -143,7 +144,7 @@ def _priced(
 
 
 def _charged(currency: Currency, total: Amounts, *, theorem: str) -> Charged:
-    """The sum as a bound, beside its numbers as they are before they are rounded to floats."""
+    """The sum as a bound, beside its numbers before they are rounded to floats."""
     return Charged(bound=currency.bound(total), exact=currency.exact(total), theorem=theorem)
 
 
@@ -187,7 +188,7 @@ def _total(costs: Sequence[Assignment]) -> tuple[Fraction | None, Fraction]:
 def _sums(costs: Sequence[Assignment], shared: Shared | None) -> _Sums:
     """The divided price counts as one price. Its members keep to it by a theorem.
 
-    The deltas of the other releases are their own: they are added to it, and take nothing away from it.
+    The other releases have deltas of their own, which are added to this price and take nothing away from it.
     """
     inside = set(shared.members) if shared is not None else set()
     epsilon, delta = _total([c for i, c in enumerate(costs) if i not in inside])
@@ -248,7 +249,7 @@ def _merged(what: Sequence[Event]) -> list[Event]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alone:
-    """A price in the budget's kind, and its parts of the budget; nothing if no theorem gives one."""
+    """A price in the budget's kind, and its parts of the budget; empty if no theorem gives one."""
 
     charged: Charged | None = None
     parts: dict[str, float] | None = None
@@ -265,7 +266,7 @@ class Alone:
 
 
 def alone(plan: Plan, budget: Bound | None) -> tuple[Alone, ...]:
-    """Each release by itself."""
+    """Each release separately."""
     if budget is None:
         return tuple(Alone() for _ in plan.releases)
     delta = plan.charged.exact.get("delta")
@@ -281,12 +282,12 @@ def alone(plan: Plan, budget: Bound | None) -> tuple[Alone, ...]:
 
 
 def together(plan: Plan, budget: Bound | None) -> Alone:
-    """The plan's own price, which is what is charged."""
+    """The plan's own price, which the ledger charges."""
     return Alone() if budget is None else _of(plan.charged, budget)
 
 
 def divided_parts(plan: Plan, budget: Bound | None) -> tuple[dict[str, float] | None, ...]:
-    """The plan's parts of the budget, divided among its releases in proportion to what each would cost alone.
+    """The plan's parts of the budget, divided among its releases in proportion to the cost of each release alone.
 
     They add up to the plan's parts, which may be less than the sum of what releases cost by themselves.
     """
@@ -309,14 +310,14 @@ def _of(charged: Charged, budget: Bound) -> Alone:
 
 
 def check_of(budget: Guarantee) -> ChargeCheck | None:
-    """The check for a charge to this budget; None for the ledger's own."""
+    """The check for a charge to this budget; None if the ledger's own check is enough."""
     if isinstance(budget.condition, Priors):
         return paying_alone
     return on_random_data(budget) if isinstance(budget.condition, RandomData) else None
 
 
 def payable_exactly(charge: Guarantee, budget: Guarantee) -> None:
-    """Refuse an exact answer where the budget is not under its very condition, before anything is opened or charged."""
+    """Refuses an exact answer unless the budget has exactly its condition, before anything is opened or charged."""
     if isinstance(charge.condition, Priors) and charge.condition != budget.condition:
         raise InvalidParameter(
             parameter="given", value="an exact answer", must="be paid from a budget under its own condition",
@@ -326,7 +327,7 @@ def payable_exactly(charge: Guarantee, budget: Guarantee) -> None:
 
 
 def payable(gamma: Fraction, budget: Guarantee) -> None:
-    """Refuse random data where the budget grants no gamma, or a smaller one, before anything is opened or charged."""
+    """Refuses random data if the budget grants no gamma, or a smaller one, before anything is opened or charged."""
     condition = budget.condition
     if gamma and isinstance(condition, RandomData) and gamma > Fraction(repr(condition.gamma)):
         raise BudgetExceeded(

@@ -7,8 +7,8 @@ another mechanism gives new requests that one, and old answers keep theirs, with
 
 Objects are written as {"is": name, field: value, ...} and read through a closed table of names (`KNOWN`), never by
 import. Fractions are texts, so that no number is rounded. The reason for the choice is stored beside the numbers, in
-the words of its time; no computation uses it. A long array that the question itself gives (which cells a margin adds
-up) is written as its digest and taken from the question again.
+the words of its time; no computation uses it. A long array that follows from the question (the cells that a margin
+adds up) is stored as its digest and computed again from the question.
 """
 
 from __future__ import annotations
@@ -86,6 +86,7 @@ ROOMS = {
     "functions.densities.plan": "DensityPlan",
     "functions.fourier.family": "FourierKDE",
     "functions.fourier.plan": "FourierPlan",
+    "functions.models.contrasts": "Contrasts",
     "functions.models.features": "FourierFeatures LinearFeatures PublicBall PublicBox",
     "functions.models.solvers": "EpsilonInsensitive Hinge Huber Logistic",
     "functions.models.training": "KernelModelPlan",
@@ -132,7 +133,7 @@ EARLIER = {
 
 @cache
 def _class(name: str) -> type:
-    """The class of this name; modules are imported where they are needed."""
+    """The class of this name; its module is imported on demand."""
     name = EARLIER.get(name, name)
     return cast("type", getattr(importlib.import_module(KNOWN[name]), name))
 
@@ -193,7 +194,7 @@ def _put(value: Any, given: Mapping[str, Any]) -> Any:
 
 
 def _field(value: Any, name: str) -> Any:
-    """A field as it is written: a standard deviation of a mechanism that is a float, as the fraction that it is."""
+    """A field in its stored form: a mechanism's standard deviation is written as the fraction of its float."""
     found = getattr(value, name)
     noise = name == "noise_std" and type(value).__module__.startswith("tacit.mechanisms.")
     return Fraction(found) if noise and isinstance(found, float) else found
@@ -271,7 +272,8 @@ def _get(record: Any, given: Mapping[str, Any]) -> Any:
 
 
 def _fraction(text: str) -> Fraction:
-    """A fraction as it is written here: two whole numbers. An exponent is refused: a short one may be a huge number."""
+    """A fraction in the stored notation: two whole numbers.
+    An exponent is refused: a short one may be a huge number."""
     if not _FRACTION.fullmatch(text) or len(text) > LONGEST:
         raise ValueError("no fraction")
     return Fraction(text)
@@ -295,7 +297,7 @@ def _read_array(record: Mapping[str, Any], given: Mapping[str, Any]) -> Any:
 
 
 def read_choice(plan: Plan, charge: Charge) -> Plan:
-    """The plan as it was chosen when it was charged: read from the record and checked, never chosen again.
+    """The plan with the choice of its charge: read from the record and checked, never chosen again.
 
     Checked are the grid and the sensitivity of each question, that what would be run is the event that was recorded,
     and that it costs no more than the bound that was charged. A charge of 0.1.0 has no choice: its digest covers what
@@ -350,9 +352,9 @@ def as_recorded(plan: Plan, records: Sequence[Mapping[str, Any]]) -> Plan:
 def read_assignment(
     record: Mapping[str, Any], asked: Planned, assumed: Given | None
 ) -> tuple[Assignment, Assignment | None]:
-    """The assignment that was stored, for a question that is still on the same grid; and the plain one beside it.
+    """The stored assignment, for a question that is still on the same grid; and the plain one beside it.
 
-    `assumed` is what the whole plan assumes of the data.
+    `assumed` has the assumptions of the whole plan about the data.
     """
     from tacit.curator.assignments import Assignment
 
@@ -373,7 +375,7 @@ def read_assignment(
 
 
 def _of_its_kind(assignment: Assignment, asked: Planned, assumed: Given | None) -> bool:
-    """Is a question like this one answered like that, under what was assumed and nothing more?"""
+    """Whether a query like `asked` may be answered by this assignment, under the stated assumptions and no others."""
     from tacit.curator.assignments import Assignment
     from tacit.curator.exact_answers import ExactAssignment
     from tacit.curator.functions.assignment import FunctionAssignment
@@ -408,7 +410,7 @@ def _of_its_kind(assignment: Assignment, asked: Planned, assumed: Given | None) 
 
 
 def calibrated(assignment: Assignment, question: Question) -> bool | None:
-    """Has every number that a unit can move noise, and is that made for a move of this size?
+    """Whether every number that a unit can move has noise, sized for this move.
 
     None if the question gets no noise on declared numbers: such a mechanism is known to fit if it is the one that
     would be chosen today (`same_noise`).
@@ -467,7 +469,7 @@ def calibrated(assignment: Assignment, question: Question) -> bool | None:
 
 
 def same_noise(one: Assignment, other: Assignment, question: Question) -> bool:
-    """Are these one assignment, whatever is said of why it was chosen?"""
+    """Whether these are one assignment, ignoring the reasons for the choice."""
     given = dict(_arrays(question))
     found = [{**_put(t, given), "reason": "", "candidates": ""} for t in (one, other)]
     return bool(found[0] == found[1])

@@ -1,7 +1,6 @@
 """A curator's part in a joint release: charged before it is read, once a session, and recorded without an answer.
 
 A plan of shares is a type of its own, since its numbers have only a part of the noise. Only `contribute` takes it.
-Both ways also need a usable source of noise before a charge.
 """
 
 from __future__ import annotations
@@ -16,11 +15,10 @@ from tacit.errors import InvalidParameter, JointRefused, NoLaw, TacitError, char
 from tacit.guarantees import Guarantee, Priors
 from tacit.guarantees.arguments import instance
 from tacit.ledger import Charge, ChargeCheck, Ledger, Limit, Request, Ticket, running_total, seen
-from tacit.noise.source import Source
 
 
 class SharePlan:
-    """A holder's share of a joint plan, in the terms of its budget: for `Curator.contribute`, and nothing else."""
+    """A holder's share of a joint plan, in the terms of its budget; only `Curator.contribute` takes it."""
 
     __slots__ = ("_plan",)
 
@@ -41,34 +39,20 @@ class SharePlan:
 
     @property
     def charged(self) -> Charged:
-        """The charge with its exact numbers, and by what the releases add up."""
+        """The charge with its exact numbers, and the currency in which the releases add up."""
         return self._plan.charged
 
     @property
     def digest(self) -> str:
-        """Of all that is planned."""
+        """The digest of the whole plan."""
         return self._plan.digest
 
     def __str__(self) -> str:
         return f"a holder's share of\n{self._plan}"
 
 
-def whole(plan: object) -> Plan:
-    """A plan that can be released; a holder's share of one cannot, and neither can what is no plan."""
-    if isinstance(plan, SharePlan) or (
-        isinstance(plan, Plan) and any(r.assignment.of_shares for r in plan.releases)
-    ):
-        raise InvalidParameter(
-            parameter="plan", value="a holder's share of a joint plan", must="go to contribute and nowhere else",
-            hint="its numbers have a part of the noise only; tacit joint adds up the parts of all holders",
-        )  # fmt: skip
-    instance("plan", plan, Plan, must="be a plan", hint="survey.preview(...) makes one")
-    assert isinstance(plan, Plan)
-    return plan
-
-
 def share_of(plan: object) -> Plan:
-    """The plan in a holder's share; a whole plan is for `release`."""
+    """The plan in a holder's share; for a whole plan use `release`."""
     if not isinstance(plan, SharePlan):
         raise InvalidParameter(
             parameter="plan", value=type(plan).__name__, must="be a holder's share of a joint plan",
@@ -119,13 +103,3 @@ def contributed(
             raise
         ledger.commit(outcome, {"joint": request.key}, data_digest=digest)
         return answers
-
-
-def noise_source(source: Source | None) -> Source | None:
-    """A source of noise, before anything is charged that it could not draw for."""
-    if source is not None and not isinstance(source, Source):
-        raise InvalidParameter(
-            parameter="source", value=type(source).__name__, must="be a source of noise, or be left out",
-            hint="tacit.noise.SeededSource(seed=1) for tests",
-        )  # fmt: skip
-    return source

@@ -1,8 +1,8 @@
 """The curator: holds a table, a budget and a ledger, and publishes statistics after their charge.
 
-For every release: check everything that can be checked without the data; look for the answer in the record, where the
-same question about the same declared version of the table is free; open the table, so that a broken file is found;
-charge the ledger durably; only then read rows; commit the answer. A crash leaves the charge.
+For every release: check everything that does not need the data; look for the answer in the record, where the same
+question about the same declared version of the table is free; open the table, so that a broken file is found; charge
+the ledger durably; only then read rows; commit the answer. A crash leaves the charge.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tacit.curator.cells import RULE
 from tacit.curator.certificate import CIPHER, SEEDED, decode, encode, said_digests, versions
 from tacit.curator.charging import check_of, payable, payable_exactly, standing_of
 from tacit.curator.choice import choice_of, read_choice
-from tacit.curator.contributing import SharePlan, contributed, noise_source, share_of, whole
+from tacit.curator.contributing import SharePlan, contributed, share_of
 from tacit.curator.fitting import Fit, fit_of
 from tacit.curator.ledgers import LedgerResolver, Named
 from tacit.curator.planning import KeptPlans, Plan, make_plan
@@ -32,11 +32,14 @@ from tacit.curator.request_0_1_0 import earlier_requests
 from tacit.curator.text import told_of
 from tacit.errors import Closed, InvalidParameter, ReadFailed, TacitError, charge_made
 from tacit.guarantees import Bound, Guarantee, Unit
+from tacit.guarantees.arguments import instance
 from tacit.ledger import Correction, Ledger, Recorded, Request, Ticket
 from tacit.ledger.entries import named, text
+from tacit.ledger.rows_beside import mark_of, rows_folder
 from tacit.noise.source import Source
 from tacit.sources.error_boundary import each
 from tacit.sources.facts import Facts
+from tacit.sources.kept import KeptRows
 from tacit.sources.made_up import is_made_up
 from tacit.sources.opening.joining import reading_of
 from tacit.sources.schema import Schema
@@ -228,7 +231,7 @@ class Curator:
         The price is stated as in `preview`. `consistent` asks for whole numbers that are not negative and add up.
         `key` names the request: the same key about the same declared version is answered from the record, free, and
         no row is read for it. By default the key is the digest of the request, so that the same question at the same
-        price about the same files is the same request, whatever mechanism was chosen for it.
+        price about the same files is the same request, for any chosen mechanism.
         """
         self._usable()
         total = stated(
@@ -267,7 +270,7 @@ class Curator:
         )
 
     def _about(self, request: Request, ledger: Ledger) -> Request:
-        """The same request with the files that were declared, as this ledger names them."""
+        """The same request with the declared files, under this ledger's names for them."""
         folder = self._resolver.folder(ledger) or self._beside
         public = self._open().facts.public if nameless(self._data) else ()
         return replace(request, files=declared_files(self._data, folder, public))
@@ -319,12 +322,13 @@ class Curator:
 
     @property
     def publishable(self) -> bool:
-        """Does its noise come from the cipher, and not from a seed for tests?"""
+        """Whether its noise comes from the cipher, and not from a seed for tests."""
         return self._source is None or self._source.publishable is True
 
     @property
     def made_up(self) -> bool:
-        """Are its rows those of a twin, which describe nobody? Of the rows that are read, where the table is open."""
+        """Whether its rows are those of a twin, which describe nobody.
+        Whether the rows of the open table are made up."""
         return is_made_up(self._data) if self._table is None else self._table.facts.made_up
 
     def contribute(self, share: SharePlan, *, key: str) -> list[NoisyParts]:
@@ -367,6 +371,9 @@ class Curator:
     def _read(self, plan: Plan, table: Table, charged: Facts) -> list[NoisyParts]:
         """True numbers exist between these two lines, and nowhere else."""
         questions = [r.question for r in plan.releases]
+        folder = rows_folder(self.ledger)
+        mark = mark_of(self.ledger, self.version)
+        table.keep = KeptRows(folder=folder, mark=mark, reading=self.reading) if folder else None
         cells = read_cells(table, questions, key=self.ledger.bounding_key)
         if not charged.admits(table.facts):
             # Other files are there than those whose ledger was charged: more that match a pattern, or no twin any more.
@@ -379,7 +386,7 @@ class Curator:
     def _releases(
         self, plan: Plan, recorded: bytes, *, paid: Ticket | None = None, said: tuple[Correction, ...] = ()
     ) -> Releases:
-        """The releases of a recorded answer: made from the record alone, whether it was paid for now or earlier."""
+        """The releases of a recorded answer, made from the record alone, whether it was paid now or earlier."""
         answers, made = decode(recorded)
         if paid is None or paid.spent is None or paid.left is None:
             spent, remaining = self.standing
@@ -432,7 +439,9 @@ class Curator:
 
 
 def _digest(table: Table, key: bytes) -> str:
-    """The parts of the answer, for the custodian. No release fails for it: it may be about other columns."""
+    """The parts of the answer, for the custodian. A failure here stops no release, since it may concern other
+    columns.
+    """
     try:
         return table.digest(key)
     except Exception:
@@ -441,3 +450,27 @@ def _digest(table: Table, key: bytes) -> str:
 
 def _now() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+def whole(plan: object) -> Plan:
+    """A plan that can be released; an error for a holder's share of a joint plan, and for anything else."""
+    if isinstance(plan, SharePlan) or (
+        isinstance(plan, Plan) and any(r.assignment.of_shares for r in plan.releases)
+    ):
+        raise InvalidParameter(
+            parameter="plan", value="a holder's share of a joint plan", must="go to contribute and nowhere else",
+            hint="its numbers have a part of the noise only; tacit joint adds up the parts of all holders",
+        )  # fmt: skip
+    instance("plan", plan, Plan, must="be a plan", hint="survey.preview(...) makes one")
+    assert isinstance(plan, Plan)
+    return plan
+
+
+def noise_source(source: Source | None) -> Source | None:
+    """A source of noise, before anything is charged that it could not draw for."""
+    if source is not None and not isinstance(source, Source):
+        raise InvalidParameter(
+            parameter="source", value=type(source).__name__, must="be a source of noise, or be left out",
+            hint="tacit.noise.SeededSource(seed=1) for tests",
+        )  # fmt: skip
+    return source

@@ -18,8 +18,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, NoReturn
 
-from tacit.curator.contributing import whole
-from tacit.curator.curator import Curator
+from tacit.curator.curator import Curator, whole
 from tacit.curator.planning import Plan, Planned
 from tacit.curator.prices import Number as Paid
 from tacit.curator.prices import price
@@ -64,7 +63,7 @@ MARK = "NOT FOR PUBLICATION"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """One thing that was seen. `what` is a stable word for programs; `attention` where something is lost.
+    """One observation for the custodian. `what` is a stable word for programs; `attention` marks a loss.
 
     Sentences may hold values of people: no character of them begins a new line or steers a terminal.
     """
@@ -291,7 +290,7 @@ class Inspection:
 
     @property
     def record(self) -> dict[str, Any]:
-        """The same as plain values."""
+        """The plan's fields as plain values."""
         return {"not_for_publication": True, "entry": self.entry, "notes": [n.record for n in self.notes]}
 
     def write(self, path: str | os.PathLike[str]) -> Path:
@@ -327,7 +326,7 @@ def inspect(curator: Curator, plan: Plan | None = None) -> Inspection:
 
     For the custodian with the data at hand. The ledger says that somebody looked before a row is read, and must be one
     that lasts. It is refused for all who ask questions that are paid for (`tacit.ledger.looks`): for them plans run or
-    are refused by declarations alone.
+    refused by declarations alone.
     """
     instance("curator", curator, Curator, must="be a Curator", hint="tacit.inspect(survey, plan)")
     if plan is not None:
@@ -385,7 +384,7 @@ def _notes(curator: Curator, table: Table, plan: Plan | None) -> Iterator[Note]:
 # without bounds or keys can be filtered by. What comes out is a release like any other, and nobody has seen the data.
 
 LONGEST_PRIVATE = 60
-"""Letters of a column's name that stand in that of its release."""
+"""The number of letters of a column's name in the name of its release."""
 
 
 def inspect_privately(
@@ -433,7 +432,7 @@ def inspect_privately(
 
 
 def _bare(column: Column) -> Column:
-    """The column without the declaration that is looked at: nothing is clamped, replaced or left out."""
+    """The column without the declaration under inspection: nothing is clamped, replaced or left out."""
     if isinstance(column, Flag):
         return Flag()
     if isinstance(column, Date):
@@ -503,7 +502,7 @@ def toml_key(name: str) -> str:
 
 
 def header_lines(name: str) -> list[str]:
-    """What stands at the top."""
+    """The first lines of the file."""
     return [
         f"# A plan for {visible(name)}, from its header or metadata alone: no row was read.",
         "# Answer what is commented out, then: tacit plan (price and error), tacit release (values and report).",
@@ -615,7 +614,8 @@ def suggest(
     """A commented plan for a file, from its header or metadata and from the answers given here. Reads no row.
 
     `data` is a path, or `tacit.files(...)` with its options. `protect` is "rows" or "people"; for people
-    `person` is the column that tells them apart and `at_most` how many rows of one count. `schema` declares columns,
+    `person` is the column that identifies people, and `at_most` the largest number of rows of one person.
+    `schema` declares columns,
     `skip` leaves some out. The price is the budget. A header in which a name looks like a value may be somebody's row,
     and is refused unless `trust_header` says that it is none. Paths are written as seen from the folder `beside`.
     """

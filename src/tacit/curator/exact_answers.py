@@ -84,7 +84,7 @@ class ExactAssignment(Assignment):
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """One event with this bound; its record says given what."""
+        """One event with this bound, whose record states the assumption."""
         return (ApproximateEvent(epsilon=self.epsilon, delta=self.answer.delta),)
 
     def approximate(self) -> tuple[Fraction, Fraction] | None:
@@ -97,7 +97,9 @@ class ExactAssignment(Assignment):
         return Approximate(epsilon=self.epsilon, delta=up(self.delta))
 
     def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> NoisyParts:
-        """The true numbers, if there are as many rows as are said to be unknown; the number of rows is public."""
+        """The true numbers, if the table has as many rows as the stated number of unknown ones; the number of rows is
+        public.
+        """
         rows = int(np.ravel(cells[-1].values[CountRows()])[0])
         if rows < self.answer.unknown_rows:
             raise InvalidParameter(
@@ -126,7 +128,7 @@ class ExactAssignment(Assignment):
     def own_error(
         self, question: Question, confidence: Fraction, rows: int | None
     ) -> tuple[float | None, float | None, str] | None:
-        """None at all."""
+        """Zero: an exact answer has no error."""
         return 0.0, 0.0, "it is exact"
 
     @property
@@ -141,7 +143,9 @@ def asks_exactly(given: Given | None) -> bool:
 
 
 def assign_exactly(question: Question, price: Price, given: ExactGiven) -> tuple[Question, Assignment]:
-    """The exact answer, if its (epsilon, delta) is within the price; refused otherwise, with what it needs."""
+    """The exact answer, if its (epsilon, delta) is within the price; otherwise a refusal that names the needed
+    price.
+    """
     if isinstance(given, SampledGiven):
         return assign_truncated(question, price, given)
     unit = question.unit
@@ -263,7 +267,7 @@ class TruncatedAssignment(ExactAssignment):
         return (self.answer.theorem,)
 
     def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> NoisyParts:
-        """The true counts, those below the threshold as 0."""
+        """The true counts, with 0 for counts below the threshold."""
         integers = question.integers(cells)
         hidden = {p.name: np.asarray(integers[p.name]) for p in question.parts}
         return NoisyParts(parts={n: np.where(v >= self.threshold, v, 0) for n, v in hidden.items()})
@@ -338,9 +342,11 @@ def assign_truncated(question: Question, price: Price, given: SampledGiven) -> t
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscardingAssignment(TruncatedAssignment):
-    """A few rows are discarded at random; of the others, counts from the threshold on, and 0 for all others.
+    """Discards a few rows at random. Counts from the threshold on are exact for the remaining rows, and all others
+    become 0.
 
-    The theorem compares with the same without the row, at (epsilon, delta); between two values of a row, which is what
+    The theorem compares with the same release without the row, at (epsilon, delta); between two values of a row,
+    which is what
     is charged, that is (2 epsilon, (1 + e^epsilon) delta) (theorem `simulator-to-pair`).
     """
 
@@ -355,7 +361,7 @@ class DiscardingAssignment(TruncatedAssignment):
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """One event with this bound; its record says given what."""
+        """One event with this bound, whose record states the assumption."""
         return (ApproximateEvent(epsilon=self.epsilon, delta=up(self.delta)),)
 
     @property

@@ -1,9 +1,9 @@
-"""The expected error of a release, before a row is read: from the noise, and a guess at the rows where needed.
+"""The expected error of a release, before a row is read: from the noise and, if needed, a guess at the number of rows.
 
 The error of a count or a sum is the noise itself. The error of a mean, a share, a ratio or a variance is about the
 noise over the number of rows, which is not known in advance: with `rows`, a public guess, it is shown for a cell
-with so many rows and values in the middle of the declared range, or around a guessed value. The error of a quantile is
-one of ranks; with `rows` and a guessed spread it is shown in values.
+with so many rows and values in the middle of the declared range, or around a guessed value. The error of a quantile
+is an error of ranks; with `rows` and a guessed spread the preview shows it in values.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tacit.statistics.population import PopulationForm, RatioOfSums
 class Expected:
     """The expected absolute error of a cell, its bound at the confidence, and the quantity that it is about.
 
-    `mean` is None if it is not known in closed form; both are None if they depend on the data.
+    `mean` is None without a closed form; both are None if they depend on the data.
     """
 
     mean: float | None
@@ -50,7 +50,7 @@ class Expected:
     """Under another condition: the error of differential privacy at the same price."""
 
     def beside(self, plain: Expected) -> Expected:
-        """With the error of differential privacy at the same price."""
+        """The same, with the error of differential privacy at the same price."""
         about = f"{self.about}; plain DP errs within {_shown(plain.within)} in every cell"
         return replace(self, plain=plain, about=about)
 
@@ -73,6 +73,9 @@ class Expected:
         }
 
 
+NO_GUESS = Guess()
+
+
 def expected(
     question: Question,
     assignment: Assignment,
@@ -84,10 +87,10 @@ def expected(
 ) -> Expected:
     """The error of one cell, and beside it a lower bound for every mechanism.
 
-    Where rows are declared to be draws from a population, also what sampling alone adds, in the worst case of a value
+    If rows are declared to be draws from a population, also the sampling error alone, in the worst case of a value
     in its range (theorem `risk-decomposition`: the two errors add up).
     """
-    found = _expected(question, assignment, confidence=confidence, rows=rows, guess=guess or Guess())
+    found = _expected(question, assignment, confidence=confidence, rows=rows, guess=guess or NO_GUESS)
     found = _with_floor(found, question, assignment, rows)
     form = question.form
     if isinstance(form, RatioOfSums) and (form.total or not math.isfinite(form.most - form.least)):
@@ -259,7 +262,7 @@ ASK_GUESS = "if they do not, guess = { value = ... } gives a better number"
 def _of_ranks(
     question: Question, within: float, level: float, about: str, rows: int | None, guess: Guess
 ) -> Expected:
-    """The error of a quantile, in values where both rows and spread are guessed, the largest of the asked shares."""
+    """The error of a quantile, in values if both rows and spread are guessed; the largest over the requested shares."""
     statistic: Any = question.statistic
     if rows is None or guess.spread is None:
         return Expected(mean=None, within=within, confidence=level, about=about, ranks=True)
@@ -286,7 +289,7 @@ def _of_cells(question: Question, assignment: Assignment, confidence: Fraction) 
 
 
 def _typical(question: Question, form: Form, rows: int, guess: Guess) -> dict[str, Any]:
-    """Parts of one cell with this many rows, values in the middle or where a guess puts them; no data in it."""
+    """Parts of one cell with this many rows, values in the middle or at a guess; uses no data."""
     spacing = {p.name: p.spacing for p in question.parts}
     match form:
         case PopulationForm():
@@ -294,7 +297,9 @@ def _typical(question: Question, form: Form, rows: int, guess: Guess) -> dict[st
         case Root():
             return _typical(question, form.of, rows, guess)
         case Share():
-            whole, at = Fraction(form.width) / spacing[form.above] * rows, _placed(form, guess)
+            # Post-stratified weights of a cell add up to its members, however many rows stand for them.
+            members = question.details.get("a_cell", Fraction(form.width) * rows)
+            whole, at = members / spacing[form.above], _placed(form, guess)
             return {form.above: np.array([int(whole * at)]), form.below: np.array([int(whole * (1 - at))])}
         case Average():
             whole = Fraction(form.width) / spacing[form.part] * rows

@@ -103,8 +103,9 @@ def _mechanisms(
         # One count alone has nothing to be shaped by; where the number of rows is known, one count tells two.
         if not (1 if way.get("fixed") else 2) <= count <= MOST_SHAPED:
             continue
+        times = facts.times if way["complete"] else facts.times_each
         shaped = ShapedTables.for_target(
-            epsilon=epsilon, sizes=sizes, times=facts.times, replaced=facts.replaced, **way
+            epsilon=epsilon, sizes=sizes, times=times, replaced=facts.replaced, **way
         )
         law = "cube noise" if facts.replaced else "range-norm noise"
         yield f"{law} on {_counts(shaped)}", shaped
@@ -136,7 +137,7 @@ def _agreement(facts: CountTables, names: tuple[str, ...], sizes: tuple[int, ...
 
 @lru_cache(maxsize=8)
 def _image(facts: CountTables, names: tuple[str, ...], sizes: tuple[int, ...], bins: int) -> Image | None:
-    """All that one row can do to the counts, made once for a question; None if that is too much to be listed."""
+    """All changes that one row can make to the counts, listed once for a question; None if they are too many."""
     if sum(sizes) > MOST_COUNTS:
         return None
     patterns = _patterns(facts, names, sizes, bins)
@@ -148,7 +149,7 @@ def _image(facts: CountTables, names: tuple[str, ...], sizes: tuple[int, ...], b
 def _patterns(
     facts: CountTables, names: Sequence[str], sizes: Sequence[int], bins: int
 ) -> npt.NDArray[np.int64] | None:
-    """In which counts a row can be, a line for each way; None if the question does not say so."""
+    """The counts to which a row can belong, a line for each possibility; None if the question does not say."""
     if facts.ranges is not None:
         at = np.arange(bins)[:, None]
         return ((facts.ranges[None, :, 0] <= at) & (at <= facts.ranges[None, :, 1])).astype(np.int64)
@@ -165,9 +166,9 @@ def _patterns(
 
 # --- a stored one -----------------------------------------------------------------------------------------------
 def fits_tables(mechanism: TableMechanism, parts: Sequence[str], question: Question) -> bool:
-    """Is this mechanism made for the tables of this question, and for as large a move of them?
+    """Whether this mechanism is made for the tables of this question, and for a move at least as large.
 
-    Whether its noise is large enough for the price is for the account to say: its event follows from its own numbers.
+    The account decides whether its noise is large enough for the price: its event follows from its own numbers.
     """
     facts = question.tables
     cells = {p.name: p.cells or 0 for p in question.parts}
@@ -176,7 +177,9 @@ def fits_tables(mechanism: TableMechanism, parts: Sequence[str], question: Quest
     sizes = tuple(cells[name] for name in parts)
     match mechanism:
         case ShapedTables():
-            fits = mechanism.sizes == sizes and mechanism.times >= facts.times
+            # A person of a panel brings several rows of one table, in sum no vector of zeros and ones times `each`.
+            least = facts.times if mechanism.complete else facts.times_each
+            fits = mechanism.sizes == sizes and mechanism.times >= least
             # Cube noise covers rows that are added, too. Range-norm noise does not cover rows that are replaced.
             fits = fits and mechanism.replaced >= facts.replaced and facts.complete >= mechanism.complete
             return fits and facts.fixed >= mechanism.fixed
@@ -214,7 +217,7 @@ def _bins(question: Question) -> int:
 
 
 def _covers(noise: Laplace | RoundedGaussian, l1: int, l2_squared: int, *, steps: int = 1) -> bool:
-    """Is this noise on a grid of this many steps a count, and made for a move of this size?"""
+    """Whether this noise is on a grid of this many steps a count, and made for a move of this size."""
     if noise.step * steps != 1:
         return False
     if isinstance(noise, Laplace):
@@ -229,7 +232,7 @@ def _on_cells(noise: Laplace | RoundedGaussian, facts: CountTables) -> bool:
 
 
 def _on_levels(tree: RangeTree, facts: CountTables, cells: int) -> bool:
-    """Has every level that a unit can move noise of one law, for a move of that level?"""
+    """Whether every level that a unit can move has noise of one distribution, sized for a move of that level."""
     laws = {type(m) for m in tree.mechanisms if m is not None}
     if tree.cells != cells or len(laws) != 1:
         return False
@@ -248,7 +251,7 @@ def _on_levels(tree: RangeTree, facts: CountTables, cells: int) -> bool:
 def _fits_agreement(
     mechanism: FittedTables, parts: Sequence[str], sizes: tuple[int, ...], question: Question
 ) -> bool:
-    """Noise for all tables at once, fitted to what these tables have in common and to nothing else."""
+    """Noise for all tables at once, fitted to their common part only."""
     facts, own = question.tables, mechanism.agreement
     assert facts is not None
     steps = int(1 / mechanism.noise.step)

@@ -1,4 +1,4 @@
-"""Whether a plan fits the remaining budget, before any charge: the ledger's own checks, and nothing written."""
+"""Whether a plan fits the remaining budget, before any charge: runs the ledger's own checks and writes nothing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Coefficients:
     """The constant and one slope a column, in the columns' own units, with intervals that hold all at once.
 
     They cover the least-squares coefficients of the declared, clamped and scaled data, and are unbounded where the
-    noise hides whether there is one solution (theorem `noisy-least-squares`).
+    the noise may hide whether a solution exists (theorem `noisy-least-squares`).
     """
 
     names: tuple[str, ...]
@@ -42,7 +42,7 @@ class Coefficients:
 
     @property
     def table(self) -> Any:
-        """As a pandas DataFrame."""
+        """The coefficients as a pandas DataFrame."""
         import pandas as pd
 
         return pd.DataFrame(
@@ -94,7 +94,7 @@ def least_squares(release: Release, *, confidence: float = 0.95) -> Coefficients
 
 
 def _solved(a: Floats, c: Floats, wide_a: Floats, wide_c: Floats) -> tuple[Floats, Floats]:
-    """The solution, and how far the one without noise may be from it."""
+    """The solution, and a bound on its distance from the solution without noise."""
     nothing = np.full(c.shape, np.nan), np.full(c.shape, np.inf)
     try:
         inverse = np.linalg.inv(a)
@@ -153,7 +153,7 @@ class Fit:
 
 
 def fit_of(ledger: Ledger | None, request: Request, budget: Guarantee, shares: Mapping[str, Bound]) -> Fit:
-    """The fit of a request to a ledger; if there is none yet, to the whole budget."""
+    """The fit of a request to a ledger; without a ledger, to the whole budget."""
     if ledger is None:
         return _of_all(request, budget, shares)
     spent, left = standing_of(ledger, request.analyst)

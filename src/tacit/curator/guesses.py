@@ -1,4 +1,4 @@
-"""Public guesses at the values of a column, for previews alone: where they lie, and how far they spread.
+"""Public guesses at the typical value and spread of a column, used in previews only.
 
     guess = { value = 30000, spread = 20000 }
 
@@ -21,7 +21,7 @@ WORDS = ("spread", "value")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guess:
-    """A typical value and a standard deviation, either of which may be left out."""
+    """A typical value and a standard deviation; either may be left out."""
 
     value: float | None = None
     spread: float | None = None

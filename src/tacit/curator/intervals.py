@@ -73,16 +73,16 @@ def last_inside(margin: Callable[[Floats], Floats], start: Floats, end: Floats) 
 DOUBLINGS = 60
 MEANS = 9
 HIDDEN = 0.25
-"""A variance whose noise is this share of its divisor is not told apart from any other."""
+"""A variance whose noise is this share of its divisor cannot be distinguished from any other."""
 MEAN_MISS = Fraction(1, 50)
 """The share of the error probability that the mean of a variance gets; the rest is the variance's own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """Value and interval of every cell; `reach` is how far the interval went from the value before it was cut.
+    """Value and interval of every cell; `reach` is the distance from the value to the interval's end before it was cut.
 
-    It is given where an interval was cut at 0 or at a declared bound, and can be shorter than the noise: 0 in [0, 0].
+    It is given if an interval was cut at 0 or at a declared bound, and can be shorter than the noise: 0 in [0, 0].
     """
 
     value: Floats
@@ -106,7 +106,7 @@ def estimate(
     *,
     coordinates: int = 1,
 ) -> Estimate:
-    """The statistic of each cell with its interval; `coordinates` > 1 makes that many cells hold at once."""
+    """The statistic of each cell with its interval; with `coordinates` > 1 this many cells hold at once."""
     form = question.form
     if question.statistic.layout == "listed":
         # Independent or not, the misses of the cells add up to at most the whole.
@@ -232,7 +232,7 @@ def _share(
 def _quotient(
     form: Quotient, by_part: Mapping[str, PartNoise], noisy: Mapping[str, Any], confidence: float
 ) -> tuple[Floats, Floats]:
-    """Ratios r with |scale * numerator - r * denominator| <= t(r); unbounded where noise hides the divisor."""
+    """Ratios r with |scale * numerator - r * denominator| <= t(r); unbounded if noise hides the divisor."""
     shape = np.shape(noisy[form.numerator])
     top, bottom = np.ravel(reals(noisy[form.numerator])), np.ravel(reals(noisy[form.denominator]))
     noises = [by_part.get(n) for n in (form.numerator, form.denominator)]
@@ -298,7 +298,7 @@ def _mean_margin(pivot: Pivot, b: Floats, m: Floats, mean_level: float) -> Float
 def _spread_seen(
     pivot: Pivot, b: Floats, anchor: Floats, noise: Floats, *, mean_level: float, own: float
 ) -> tuple[Floats, Floats]:
-    """The ends where noise does not hide the variance, on [0, 1]."""
+    """The ends, if noise does not hide the variance, on [0, 1]."""
     total = b.sum(axis=0)
     first, last = _both_ends(lambda m: _mean_margin(pivot, b, m, mean_level), anchor, 0.0, 1.0)
     m = first + (last - first) * np.linspace(0.0, 1.0, MEANS)[:, None]

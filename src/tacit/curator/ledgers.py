@@ -1,4 +1,4 @@
-"""The ledger of a table: the one beside its data, or a named one that is remembered there.
+"""The ledger of a table: the one beside its data, or the one named in a note there.
 
 Beside `visits.parquet` lie
 
@@ -8,9 +8,10 @@ Beside `visits.parquet` lie
 
 so that a copied or renamed plan, a second plan, another spelling of the path or a link to the file all find the same
 budget. So does another name of the same file in its folder (a hard link), by device and inode. A file with names
-outside of its folder gets no new ledger unless it is asked for: its ledger may lie beside one of those names. Nor does
-it get an existing one that none of its names here or beside that ledger knows. A second ledger for a table that has one
-is refused in the same way. It never depends on the contents of the data. A copy of the data in another folder is not
+outside of its folder gets no new ledger unless it is asked for: its ledger may lie beside one of those names. A table
+also gets no existing ledger that knows none of its names, here or beside that ledger.
+A second ledger for a table with one is refused in the same way.
+It never depends on the contents of the data. A copy of the data in another folder is not
 known as such (docs/known-limits.md).
 """
 
@@ -53,7 +54,7 @@ UNWRITTEN = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR
 
 
 class Beside:
-    """The ledger that lies beside the data, made if there is none."""
+    """The ledger that lies beside the data; created at the first charge."""
 
     def __repr__(self) -> str:
         return "the ledger beside the data"
@@ -80,7 +81,7 @@ class Home:
         return [path for path in self.places if os.path.lexists(path)]
 
     def elsewhere(self) -> dict[str, str]:
-        """The ledgers that are remembered here, by their ids."""
+        """The ledgers in the notes here, by their ids."""
         found: dict[str, str] = {}
         for path in map(_note, self.places):
             try:
@@ -98,7 +99,7 @@ class Home:
         return found
 
     def only(self) -> str | None:
-        """The one ledger that the table has; None if it has none, and a refusal if it is not clear which."""
+        """The table's only ledger; None if it has none. Refuses if several are possible."""
         here, noted = self.here(), self.elsewhere()
         places = {p if "://" in p else str(Path(p).resolve()): p for p in (*map(str, here), *noted.values())}
         if len(places) > 1:
@@ -118,9 +119,9 @@ class Home:
         return place
 
     def admits(self, place: str | None, number: str | None) -> None:
-        """Refuse a ledger (its place, and its id if there is one already) if the table has another.
+        """Refuses a ledger (its place, and its id if it exists) if the table has another one.
 
-        Of several files each has its say: one that has this ledger does not let in one that has another.
+        With several files each must agree: a file of this ledger does not admit one with another.
         """
         real = None if place is None or "://" in place else Path(place).expanduser().resolve()
         for one in self.places:
@@ -150,7 +151,7 @@ class Home:
             )
 
     def admits_a_known_one(self, ledger: Ledger) -> None:
-        """Refuse an existing ledger for a file that has names elsewhere, if none of its names that we see knows it."""
+        """Refuses an existing ledger for a file with names elsewhere, if it knows none of the names visible here."""
         for path in self.away:
             folders = [path.parent, *([ledger.path.parent] if ledger.path is not None else [])]
             if not any(_has(_beside(name), ledger) for folder in folders for name in _names_in(folder, path)):
@@ -164,9 +165,11 @@ class Home:
 
     @contextmanager
     def alone(self, wait_seconds: float) -> Iterator[None]:
-        """One at a time looks for the ledger of a table here and makes it: two at once would make two budgets.
+        """Only one process at a time looks for the ledger of a table here and makes it: two at once would make two
+        budgets.
 
-        The lock is on the folders themselves, and ends with its process. File systems without locks get none.
+        The lock is on the folders themselves, and ends with its process. On file systems without locks there is no
+        lock.
         """
         until = time.monotonic() + wait_seconds
         with ExitStack() as held:
@@ -179,7 +182,7 @@ class Home:
             yield
 
     def remember(self, ledger: Ledger) -> None:
-        """Leave a note beside the data, under every name for which the ledger does not lie there."""
+        """Leaves a note beside the data, under every name whose folder does not hold the ledger."""
         line = f"{ledger.id}  {ledger.place}\n"
         for place in self.places:
             if ledger.path is not None and _same(place, ledger.path):
@@ -204,14 +207,14 @@ class Home:
 
 
 def home_of_files(paths: Iterable[Path]) -> Home | None:
-    """The folders that are searched for the ledgers of these very files: those that are read now."""
+    """The folders that may hold the ledgers of these very files, which are read now."""
     named, away = _all_names(_real(path.expanduser()) for path in paths)
     places = tuple(dict.fromkeys(map(_beside, named)))
     return Home(places=places, away=away) if places else None
 
 
 def home_of(data: Any, table: str) -> Home | None:
-    """The folders that are searched for a table's ledgers; None for a table that is not in files.
+    """The folders that may hold a table's ledgers; None for a table that is not in files.
 
     Several files that are one table are at home beside each of them, however many; those of a pattern
     (`tacit.files(..., pattern=True)`) in the folder before it, too.
@@ -240,7 +243,9 @@ def home_of(data: Any, table: str) -> Home | None:
 
 
 def refuse_protected(data: Any) -> None:
-    """Refuse a join with a table that is declared public and has a ledger: it tells of people, who are not asked."""
+    """Refuses a join with a table that is declared public and has a ledger: it describes people, whose budget would
+    not be charged.
+    """
     if not hasattr(type(data), "open_to_all"):
         return
     mine = home_of(data, "")
@@ -279,7 +284,7 @@ def _locked(folder: Path, held: ExitStack, until: float) -> bool:
 
 
 def _all_names(paths: Iterable[Path]) -> tuple[list[Path], tuple[Path, ...]]:
-    """These files, each followed by its other names in its folder; and those that have names elsewhere, too.
+    """These files, each followed by its other names in its folder; and the files that have names in other folders.
 
     A file of several names has them by hard links, which the disk counts. Only its own folder is looked through.
     """
@@ -314,13 +319,13 @@ def _names_in(folder: Path, path: Path) -> list[Path]:
 
 
 def _has(place: Path, ledger: Ledger) -> bool:
-    """Does this ledger lie at the place, or is it remembered there?"""
+    """Whether this ledger lies at the place, or a note there names it."""
     lies = ledger.path is not None and _same(place, ledger.path)
     return lies or ledger.id in Home(places=(place,)).elsewhere()
 
 
 def _by_inode(folder: Path) -> dict[int, list[str]]:
-    """The names in a folder by the file that they lead to; links that are followed are not among them."""
+    """The names in a folder by the file that they lead to, without links."""
     found: dict[int, list[str]] = {}
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
@@ -405,19 +410,19 @@ class LedgerResolver:
             named.check(budget=budget, table=self.table)
 
     def glance(self) -> Ledger | None:
-        """The ledger, if there is one already, to see the amount left: creates nothing, and leaves no note."""
+        """An existing ledger, to show the amount left; creates nothing, and leaves no note."""
         with self._lock:
             return self._ledger if self._ledger is not None else self._found(make=False, note=False)
 
     def existing(self) -> Ledger | None:
-        """The ledger, if there is one already; makes nothing."""
+        """An existing ledger, or None; creates nothing."""
         with self._lock:
             if self._ledger is None:
                 self._ledger = self._found(make=False)
             return self._ledger
 
     def made(self) -> Ledger:
-        """The ledger, made if there is none."""
+        """The ledger, created if the table has none."""
         with self._lock:
             if self._ledger is None:
                 self._ledger = self._found(make=True)
@@ -450,7 +455,7 @@ class LedgerResolver:
         return ledger
 
     def for_looking(self, facts: Facts) -> Ledger:
-        """The ledger, if it keeps a mark as long as the table exists: a file's ledger, not that of a session."""
+        """The ledger, if it keeps a mark as long as the table exists: a file's ledger, but not that of a session."""
         if home_of(self._data, self.table) is not None and self._named is None and self.existing() is None:
             raise InvalidParameter(
                 parameter="ledger", value=None, must="be named before somebody looks at a file",
@@ -470,7 +475,7 @@ class LedgerResolver:
         }
 
     def folder(self, ledger: Ledger) -> Path | None:
-        """The folder that files are named from: the ledger's own; None for a database, and for a session."""
+        """The folder from which files are named: the ledger's own; None for a database or a session."""
         return None if ledger.path is None or self._drop is not None else ledger.path.parent
 
     def close(self) -> None:

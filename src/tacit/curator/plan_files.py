@@ -1,6 +1,6 @@
 """Plans as TOML files: [data], [protect], [schema.*], [budget], [spend], [ledger], [report], then [[release]] tables.
 
-Every word is looked up in a closed list, and one that is not there is answered with the nearest one that is.
+Every word is looked up in a closed list, and an unknown one is answered with the nearest known one.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _DOTTED = re.compile(rf"(?<![\w-])[\w-]++(?:[ \t]*+\.[ \t]*+[\w-]++){{{MOST_PART
 
 
 def read_text(path: str | Path, *, parameter: str, most: int = MOST_BYTES) -> str:
-    """A text file in UTF-8, not longer than `most` bytes; anything else is one clear error."""
+    """A text file in UTF-8 with at most `most` bytes; one clear error for anything else."""
     try:
         with Path(path).open("rb") as file:
             body = file.read(most + 1)
@@ -89,9 +89,8 @@ def read_text(path: str | Path, *, parameter: str, most: int = MOST_BYTES) -> st
 def _no_such_file(path: Path, parameter: str) -> NoSuchFile:
     """The error for a missing file, with the names of the files in its folder."""
     try:
-        beside = [
-            str(path.with_name(one.name)) for one in itertools.islice(path.parent.iterdir(), MOST_NAMES)
-        ]
+        near = itertools.islice(path.parent.iterdir(), MOST_NAMES)
+        beside = [str(path.with_name(one.name)) for one in near]
     except OSError:
         beside = []
     return NoSuchFile(
@@ -127,7 +126,7 @@ def parse_toml(text: str, *, parameter: str, name: str) -> dict[str, Any]:
 
 
 def _odd(value: Any, depth: int = 0) -> str:
-    """Values that no plan may hold, under any key; nothing if all is well."""
+    """Values that no plan may hold, under any key; empty for a valid plan."""
     if depth > MOST_DEPTH:
         return "it is nested too deeply"
     if isinstance(value, dict | list):
@@ -186,16 +185,14 @@ def word(where: str, value: Any) -> str | int:
 
 
 def each_value(where: str, value: Any) -> dict[str, int]:
-    """A column and how many rows of each of its values: { year = 1 }."""
+    """A column and the number of rows with each of its values: { year = 1 }."""
     if not isinstance(value, Mapping) or len(value) != 1:
-        raise InvalidParameter(
-            parameter=where, value=type(value).__name__, must="be a table with one column: { year = 1 }"
-        )
+        _refuse(where, type(value).__name__, "be a table with one column: { year = 1 }")
     return {str(name): whole(where, number) for name, number in value.items()}
 
 
 def flag(where: str, value: Any) -> bool:
-    """true or false, and nothing that is taken for one of them."""
+    """true or false; other values that count as true or false elsewhere are refused."""
     if not isinstance(value, bool):
         _refuse(where, value, "be true or false", "without quotes")
     return value
@@ -209,7 +206,7 @@ def whole(where: str, value: Any) -> int:
 
 
 def amount(where: str, value: Any) -> int | float:
-    """A finite number of a size that a calculation can go on with."""
+    """A finite number of a size that later calculations can use."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         _refuse(where, value, "be a finite number")
     if value != 0 and not SMALLEST <= abs(value) <= LARGEST_TYPED:
@@ -271,7 +268,7 @@ def columns(where: str, value: Any) -> list[Any]:
 
 
 def parents(where: str, value: Any) -> dict[str, str | None]:
-    """A table from each key to what contains it; the top is contained in "" (TOML has no word for nothing)."""
+    """A table from each key to its parent; a top key has the parent "" (TOML has no word for nothing)."""
     if not isinstance(value, Mapping):
         _refuse(where, value, "be a table", 'parents = { north = "nation", nation = "" }')
     return {child: None if parent == "" else text(where, parent) for child, parent in value.items()}
@@ -361,6 +358,11 @@ def keyed(where: str, value: Any) -> dict[str, Any]:
     return {column: _scalar(where, key) for column, key in value.items()}
 
 
+def figures(at: str, value: Any) -> Any:
+    """A public number, or tables of them: { employees = { north = 40, south = 60 } }."""
+    return {k: figures(at, v) for k, v in value.items()} if isinstance(value, Mapping) else amount(at, value)
+
+
 def standard(where: str, value: Any) -> dict[str, Any]:
     """Public weights of the keys of a column: { age = { young = 0.4, old = 0.6 } }."""
     if not isinstance(value, Mapping) or not all(isinstance(v, Mapping) for v in value.values()):
@@ -432,10 +434,11 @@ WORDS: dict[str, Reader] = {
     "impossible": patterns,
     "interactions": name_pairs,
     "intercept": amount,
-    "interval": amount,
+    "interval": lambda where, value: False if value is False else amount(where, value),
     "kernel": text,
     "kind": text,
     "label": text,
+    "largest_weight": amount,
     "leverage_limit": amount,
     "lorenz": shares,
     "layers": columns,
@@ -465,6 +468,7 @@ WORDS: dict[str, Reader] = {
     "public": flag,
     "public_margins": known_counts,
     "per": amount,
+    "population": figures,
     "resolution": whole,
     "rho": amount,
     "ridge": amount,
@@ -497,6 +501,7 @@ WORDS: dict[str, Reader] = {
 _HERE: dict[tuple[str, str], Reader] = {
     ("additive", "bins"): whole,
     ("additive", "target"): text,
+    ("calibrated", "totals"): figures,
     ("linear", "target"): text,
     ("logistic", "target"): text,
     ("quantile", "at"): amount,
@@ -509,7 +514,7 @@ _HERE: dict[tuple[str, str], Reader] = {
 def known(what: str, given: Any, words: tuple[str, ...], *, own: Iterable[str] = ()) -> None:
     """Refuses a value that is no table, and a word outside of the closed list, with the nearest known one.
 
-    `own` are the words that belong to this table alone, which are listed: the nearest may be another's.
+    `own` are the words of this table alone, which are listed, since the nearest word may belong to another.
     """
     if not isinstance(given, Mapping):
         _refuse(what, type(given).__name__, "be a table")
@@ -528,7 +533,7 @@ def known(what: str, given: Any, words: tuple[str, ...], *, own: Iterable[str] =
 
 
 def typed(where: str, given: Mapping[str, Any], *, kind: str = "") -> dict[str, Any]:
-    """The table with every value read as what its word stands for."""
+    """The table with every value converted to the type of its word."""
     return {
         word: _HERE.get((kind, word), WORDS[word])(f"{where} {word}", value) for word, value in given.items()
     }
@@ -536,6 +541,7 @@ def typed(where: str, given: Mapping[str, Any], *, kind: str = "") -> dict[str, 
 
 KINDS: dict[str, Callable[..., Any]] = {
     "additive": functions.additive_model,
+    "calibrated": statistics.calibrated,
     "clamping_bounds": statistics.clamping_bounds,
     "classifier": functions.classifier,
     "contingency": statistics.contingency,
@@ -551,6 +557,7 @@ KINDS: dict[str, Callable[..., Any]] = {
     "margins": statistics.margins,
     "mean": statistics.mean,
     "median": statistics.median,
+    "post_stratified": statistics.post_stratified,
     "proportion": statistics.proportion,
     "quantile": statistics.quantile,
     "quantiles": statistics.quantiles,
@@ -638,7 +645,7 @@ class PlanFile:
         return without_credentials(self.ledger or str((home and home.default) or ""))
 
     def published(self) -> str:
-        """The file as it may be printed beside a release: letter by letter, but without names and passwords in URLs."""
+        """The file as it may be printed beside a release: letter by letter, except names and passwords in URLs."""
         return without_secrets(self.text)
 
     @property
@@ -660,7 +667,7 @@ class PlanFile:
         return plan
 
     def recorded(self, plan: Plan) -> int:
-        """The ledger's entry that has the plan's digest, written now if there is none; reads no data."""
+        """The ledger's entry with the plan's digest, written now if it is missing; reads no data."""
         with self.curator() as curator:
             about = {"analyst": self.analyst, "table": self.table, "version": self.version}
             return record_plan(curator.ledger, plan.digest, **about)
@@ -679,15 +686,15 @@ class PlanFile:
 
 
 def read_plan(path: str | Path, *, releases: bool = True) -> PlanFile:
-    """The plan in a TOML file; a holder's part in a joint one needs no releases of its own."""
+    """The plan in a TOML file; a holder's part in a joint plan needs no releases."""
     path = Path(path)
     return read_plan_text(read_text(path, parameter="plan"), path, releases=releases, lists=True)
 
 
 def read_plan_text(text: str, path: Path, *, releases: bool = True, lists: bool = False) -> PlanFile:
-    """The plan in a text that stands, or would stand, at this path.
+    """The plan in a text, read as if it were a file at this path.
 
-    Only with `lists` may it name files of keys and areas: whoever sends a plan to a server chooses no files there.
+    Only with `lists` may it name files of keys and areas: the sender of a plan to a server chooses no files there.
     """
     data = parse_toml(text, parameter="plan", name=str(path))
     known("table of a plan", data, TABLES)
@@ -885,7 +892,8 @@ def _ask(number: int, table: Any) -> Query:
     try:
         missing = [n for n, p in takes.items() if p.default is p.empty and n not in given]
         if missing:
-            raise InvalidParameter(parameter=missing[0], value=None, must=f"be given for a {kind}")
+            hint = "the public number of rows: size = 5000" if missing[0] == "size" else ""
+            raise InvalidParameter(parameter=missing[0], value=None, must=f"be given for a {kind}", hint=hint)
         return query(function(**given), **rest)
     except TacitError as problem:
         problem.args = (f"{where}: {problem}",)

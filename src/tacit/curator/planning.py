@@ -117,7 +117,8 @@ def choose(
     earlier: bool = False,
     noise: str = "",
 ) -> Assignment:
-    """The assignment of a question at this price; `budget` decides what is cheap, `rows` is a public number of rows.
+    """The assignment of a question at this price; `budget` decides which noise is cheaper, `rows` is a public number
+    of rows.
 
     With `earlier` it is what 0.1.0 chose, for its records.
     """
@@ -140,12 +141,14 @@ def choose(
 
 def candidates(question: Question, price: Price) -> Iterator[tuple[str, Assignment]]:
     """Mechanisms for all parts at once, and for one number alone, beside independent noise on every number."""
-    yield from fitted(question, price)
+    if question.tables is not None:
+        yield from fitted(question, price)
     yield from _single(question, price)
 
 
 def _single(question: Question, price: Price) -> Iterator[tuple[str, Assignment]]:
-    """Staircase noise, where it errs clearly less than Laplace noise: for one number, many steps and a large epsilon.
+    """Staircase noise, if its error is clearly below that of Laplace noise: for one number, many steps and a large
+    epsilon.
 
     Its event states its epsilon only, so a slightly smaller error would cost a worse composition.
     """
@@ -161,7 +164,7 @@ def _single(question: Question, price: Price) -> Iterator[tuple[str, Assignment]
 
 
 def _best(direct: Assignment, others: dict[str, Assignment]) -> Assignment:
-    """The best of all; independent noise stands first, and keeps its own reason where nothing beats it."""
+    """The best candidate; independent noise comes first, and keeps its own reason if no other beats it."""
     name, best = law_of(direct), direct
     errors = {name: direct.mean_error} | {n: t.mean_error for n, t in others.items()}
     for other, assignment in others.items():
@@ -173,12 +176,12 @@ def _best(direct: Assignment, others: dict[str, Assignment]) -> Assignment:
 
 
 def needs_delta(question: Question) -> bool:
-    """Does its assignment at an (epsilon, delta) price spend a delta of its own?"""
+    """Whether its assignment at an (epsilon, delta) price spends a separate delta."""
     return not question.known_keys or question.statistic.fits in ("thresholds", "synthesis")
 
 
 def is_gaussian(question: Question) -> bool:
-    """Is there Gaussian noise for it only, so that it takes a part of a mu and never of an epsilon?"""
+    """Whether only Gaussian noise exists for it, so that it takes a part of a mu and never of an epsilon."""
     return question.statistic.fits == "function" and not isinstance(question.statistic, PureDensity)
 
 
@@ -236,7 +239,8 @@ def divided(
 def _weights(
     asks: Sequence[Query], questions: Sequence[Question], sharing: Sequence[int]
 ) -> tuple[Weights, Weights]:
-    """Shares of an epsilon, and of a squared mu. By weight both are the same; by target errors they follow the noise:
+    """Shares of an epsilon, and of a squared mu. By weight both have the same share; by target errors the share
+    follows the noise:
     Laplace noise errs like l1 / epsilon, Gaussian noise like l2 / mu."""
     aimed = [i for i in sharing if asks[i].target is not None]
     if not aimed:
@@ -284,7 +288,7 @@ def _approximate(
         return {i: common.part(squared[i] / shared) for i in rest}
 
     def keys(rest: Sequence[int]) -> dict[int, Price]:
-        """Those that need a delta share it with those that divide a mu, and with no others."""
+        """Releases that need a delta share it with those that divide a mu, and with no others."""
         at = delta / _sum(linear, [*rest, *needy]) if needy else delta
         return {i: Price(epsilon=epsilon * linear[i] / whole, delta=at * linear[i]) for i in needy}
 
@@ -380,7 +384,7 @@ def _refuse(question: Question) -> None:
 
 
 def _agreeing() -> NoLaw:
-    """Why totals that are public, of any release of a plan, and random data do not go together."""
+    """The reason why public totals, in any release of a plan, and random data exclude each other."""
     return NoLaw(
         operation="public totals given random data",
         reason="gamma is counted over tables that may differ in any row; those that agree on totals are others",
@@ -498,7 +502,7 @@ class Plan:
 
     @property
     def priors(self) -> Priors | None:
-        """The priors under which the charge holds, for an exact answer, which is alone in its plan."""
+        """The priors under which the charge holds, for an exact answer, the only release of its plan."""
         condition = self.releases[0].assignment.condition
         return condition if isinstance(condition, Priors) else None
 
@@ -509,7 +513,7 @@ class Plan:
 
     @property
     def theorems(self) -> tuple[str, ...]:
-        """The kind of bound in which the releases of the plan are added up."""
+        """The kind of bound in which the plan adds up its releases."""
         return (self.charged.theorem, *(("compose-random-data",) if self.gamma else ()))
 
     @property
@@ -536,7 +540,7 @@ class Plan:
 
 
 def event_record(record: dict[str, Any], gamma: Fraction, priors: Priors | None = None) -> dict[str, Any]:
-    """An event's record, and given what its bound holds."""
+    """An event's record, with the condition of its bound."""
     if priors is not None:
         return {**record, "given": {"priors": priors.family, "unknown_rows": priors.unknown_rows}}
     return {**record, "given": {"random_data": str(gamma)}} if gamma else record
@@ -546,7 +550,7 @@ def make_plan(
     asks: Sequence[Query], *, schema: Schema, unit: Unit, budget: Bound, total: Price | None = None,
     given: Assumed = None, reading: Mapping[str, Any] | None = None, earlier: bool = False,
 ) -> Plan:  # fmt: skip
-    """The plan for these asks; every error of names, types, bounds and prices appears here, nothing is read.
+    """The plan for these asks. Every error of names, types, bounds and prices appears here; nothing is read.
 
     `given` has the assumptions of the whole plan about the data; releases without their own share its gamma. `reading`
     is how the data are to be read, where something is declared about that. `earlier` chooses as 0.1.0 did, whose
@@ -624,7 +628,7 @@ def chosen(
 def _exactly(
     asks: Sequence[Query], questions: Sequence[Question], prices: Sequence[Price], given: Given | None
 ) -> list[tuple[Question, Assignment]] | None:
-    """The one exact answer of a plan; None if none is asked for. Beside it nothing may be published."""
+    """The one exact answer of a plan; None if no ask wants one. Beside it no other release is allowed."""
     words = [a.given if a.given is not None else given for a in asks]
     exact = [w for w in words if isinstance(w, ExactGiven)]
     if not exact:
@@ -664,7 +668,7 @@ def _planned(a: Query, question: Question, assignment: Assignment, plain: Assign
 
 
 def _questions(asks: Sequence[Query], schema: Schema, unit: Unit, *, earlier: bool = False) -> list[Question]:
-    """The question of each ask; a statistic that is asked several times, itself and no equal one, is one question."""
+    """The question of each ask; asks that share one statistic object share one question."""
     seen: dict[tuple[int, bool], Question] = {}
     out = []
     for a in asks:
@@ -688,7 +692,7 @@ def _promise(a: Query, guarantee: Guarantee) -> Guarantee:
 
 
 def _named(asks: Sequence[Query]) -> list[Query]:
-    """Every ask with a name of its own; names that are not given are made of the statistic."""
+    """Every ask with its own name; a missing name is made from the statistic."""
     taken = [a.name for a in asks if a.name]
     check_names(taken)
     out, used = [], set(map(folded, taken))
@@ -705,7 +709,7 @@ def _named(asks: Sequence[Query]) -> list[Query]:
 
 
 def title_of(a: Query) -> str:
-    """The name of an ask that was given none, but for its number among several."""
+    """The name of an ask without a given one, before the number that tells several apart."""
     words = [a.statistic.kind]
     if a.statistic.fits == "synthesis":
         return words[0]  # of many columns, some of them with their bins
@@ -750,7 +754,7 @@ class KeptPlans:
     def get(
         self, asks: Sequence[Query], total: Price | None, given: Given | None, make: Callable[[], Plan]
     ) -> Plan:
-        """The plan for these asks: the one that was made before, or one that is made now."""
+        """The plan for these asks: an earlier one, or one made now."""
         place = _place(asks, total, given)
         if place is None:
             return make()

@@ -21,7 +21,9 @@ Number = int | float | Fraction | Decimal
 CONFIDENCE = Fraction(95, 100)
 
 MOST_DIGITS = 120
-"""Digits above and below the line of a number that is typed; more say nothing, and may take forever to compute."""
+"""The largest number of digits in the numerator or denominator of a typed number; longer ones may take forever
+to compute.
+"""
 
 LIMITS: dict[str, tuple[Fraction, Fraction]] = {
     "delta": (Fraction(1, 10**100), 1 - Fraction(1, 10**12)),
@@ -56,7 +58,7 @@ def decimal(parameter: str, value: object) -> Fraction:
 
 
 def _exact(value: object) -> Fraction | None:
-    """A number as a fraction; None for other values, infinite ones, and too many digits."""
+    """A number as a fraction; None for other values, infinite ones, and numbers with too many digits."""
     import numpy as np
 
     if isinstance(value, bool | np.bool_) or not isinstance(
@@ -92,7 +94,7 @@ def _shown(value: object) -> object:
 
 
 def flag(parameter: str, value: object) -> bool:
-    """True or False, and nothing that merely is taken for one."""
+    """True or False; refuses other values that Python counts as true or false."""
     import numpy as np
 
     if not isinstance(value, bool | np.bool_):
@@ -104,8 +106,8 @@ def flag(parameter: str, value: object) -> bool:
 class Price:
     """One of: epsilon (pure); epsilon and delta; rho; mu; or an accuracy, `within` at a confidence.
 
-    `simultaneous` means that all cells stay within the error at once; without it each does by itself. With an
-    accuracy, `delta` says what may be spent of delta if that makes it cheaper. `weight` is a share of a plan's
+    `simultaneous` means that all cells stay within the error at once; without it, each cell separately. With an
+    accuracy, `delta` is the largest delta that may be spent if that makes it cheaper. `weight` is a share of a plan's
     price; a release with a weight has no price of its own.
     """
 
@@ -205,7 +207,7 @@ class Price:
 
 
 def stated(*, simultaneous: bool, **words: Number | None) -> Price | None:
-    """The price, where one is stated; None if none of its words is given."""
+    """The stated price; None if no part of it is given."""
     given = simultaneous is not False or any(value is not None for value in words.values())
     return price(simultaneous=simultaneous, **words) if given else None
 
@@ -220,7 +222,7 @@ def price(
     confidence: Number | None = None,
     simultaneous: bool = False,
 ) -> Price:
-    """The price that these words state; nothing has a default, and two prices at once are refused."""
+    """The price that these words state. Nothing has a default, and two prices at once are refused."""
     given = [
         n for n, v in (("epsilon", epsilon), ("rho", rho), ("mu", mu), ("within", within)) if v is not None
     ]

@@ -3,7 +3,8 @@
 A selection (`tacit.mechanisms.RankSelection`) spends nearly all of its price on the values. The rest buys counts over
 ranges that are fine near the released values and coarse far from them, from which intervals follow as from cumulative
 counts (theorems `rank-selections`, `quantile-intervals`). Cumulative counts serve any number of quantiles with one
-noise. The number of quantiles, the price and the number of rows decide which one errs less.
+noise. The number of quantiles, the price and the number of rows decide which one errs less. Who asks for no interval
+gets selections with all of the price.
 """
 
 from __future__ import annotations
@@ -48,7 +49,9 @@ all of the price, as others make it, has no interval (benchmarks/quantile_shares
 public number of rows shows that intervals are narrow anyway, or that a tenth would leave them as wide as the range.
 """
 NARROW, HOPELESS = 0.025, 0.9
-"""Half an interval that is narrow, as a part of the rows; and one that says nothing, as a part of those on one side."""
+"""Half the width of a narrow interval, as a part of the rows; and of an interval without information, as a
+part of the rows on one side.
+"""
 GRID = 1.5
 """The ratio of an interval's width to that of its noise, since the ranges double their width: between 1 and 2."""
 USUAL_RANGES, MOST_RANGES = 1 << 18, 1 << 24
@@ -56,32 +59,43 @@ USUAL_RANGES, MOST_RANGES = 1 << 18, 1 << 24
 FINER = 64
 """Ranges for each rank that a value errs by, where the rows lie evenly: enough for rows that lie 64 times denser."""
 NAME = "selections by rank"
+NO_INTERVAL = "nothing: no intervals were asked for, and nothing was spent on them"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectedRanks(Assignment):
-    """A bin for every quantile, and noisy counts around the chosen bins."""
+    """A bin for every quantile, and noisy counts around the chosen bins, unless no interval was asked for."""
 
     selection: RankSelection | SparseRankSelection
-    counts: CumulativeTree
+    counts: CumulativeTree | None
     finest: int = 1
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
         """The choices, then the counts around them."""
-        return (self.selection, self.counts)
+        return (self.selection,) if self.counts is None else (self.selection, self.counts)
 
     @property
     def theorems(self) -> tuple[str, ...]:
         """What the claim rests on."""
+        if self.counts is None:
+            return self.selection.theorems
         found = (*self.selection.theorems, *self.counts.theorems, "quantile-intervals", "compose-pure")
         return tuple(dict.fromkeys(found))
 
+    @property
+    def covers(self) -> str:
+        """Nothing, where nothing was spent on it."""
+        usual: str = Assignment.covers.__get__(self)  # `super()` knows no class with slots
+        return NO_INTERVAL if self.counts is None else usual
+
     def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> NoisyParts:
-        """The choices first: the ranges of the counts follow from them alone."""
+        """Draws the choices first, because the ranges of the counts follow from them alone."""
         assert isinstance(self.selection, RankSelection)
         fine = joined(question.integers(cells)["counts"], self.selection.bins)
         chosen = self.selection.release(fine, source=source).bins
+        if self.counts is None:
+            return NoisyParts(parts={"bin": chosen})
         below = np.concatenate(
             [np.zeros((*fine.shape[:-1], 1), fine.dtype), np.cumsum(fine, axis=-1)], axis=-1
         )
@@ -102,13 +116,18 @@ class SelectedRanks(Assignment):
     ) -> Estimate:
         """The roundest number of each chosen bin, and the ranges that its rank may lie in."""
         spacing = self._column(question).spacing
-        chosen, below = np.asarray(noisy.parts["bin"]), np.asarray(noisy.parts["below"], dtype=np.float64)
+        chosen = np.asarray(noisy.parts["bin"])
         starts, ends = (
             [int(s) for s in step_at(question, self.selection.bins, k.ravel())] for k in (chosen, chosen + 1)
         )
         named = [float(roundest(a * spacing, (b - 1) * spacing)) for a, b in zip(starts, ends, strict=True)]
         value = np.array(named).reshape(chosen.shape)
-        first, last = self._hulls(chosen, below, 1 - (1 - confidence) / coordinates)
+        if self.counts is None:
+            return Estimate(
+                value=value, low=np.full(chosen.shape, np.nan), high=np.full(chosen.shape, np.nan)
+            )
+        below = np.asarray(noisy.parts["below"], dtype=np.float64)
+        first, last = self._hulls(self.counts, chosen, below, 1 - (1 - confidence) / coordinates)
         left = step_at(question, self.selection.bins, first).astype(np.float64) * float(spacing)
         right = (step_at(question, self.selection.bins, last + 1).astype(np.float64) - 1) * float(spacing)
         low, high = np.minimum(left, value), np.maximum(right, value)
@@ -118,13 +137,15 @@ class SelectedRanks(Assignment):
             high=np.maximum.accumulate(high, axis=-1),
         )
 
-    def _hulls(self, chosen: AnyArray, below: Floats, confidence: Fraction) -> tuple[AnyArray, AnyArray]:
+    def _hulls(
+        self, counts: CumulativeTree, chosen: AnyArray, below: Floats, confidence: Fraction
+    ) -> tuple[AnyArray, AnyArray]:
         """First and last bin of each quantile's interval (`quantile-intervals`, on the ranges around the choices)."""
         borders, tail = self._borders(chosen), float((1 - confidence) / 2)
         first, last = np.empty_like(chosen), np.empty_like(chosen)
         for j, share in enumerate(self.selection.shares):
             q = Fraction(share)
-            c = self.counts.half_widths(tail, share=q)
+            c = counts.half_widths(tail, share=q)
             difference = below - float(q) * below[..., -1:]
             slack = 4e-16 * (np.abs(below[..., -1:]) + c[-1])
             enough = difference[..., 1:] >= -c[1:] - slack
@@ -144,6 +165,7 @@ class SelectedRanks(Assignment):
 
     def half_interval(self, rows: int) -> float:
         """About half of an interval in ranks, as a part of this many rows, the mean over the shares."""
+        assert self.counts is not None
         tail = float((1 - CONFIDENCE) / 2)
         each = []
         for q in self.selection.shares:
@@ -157,7 +179,7 @@ class SelectedRanks(Assignment):
     def describe(self) -> dict[str, Any]:
         """The mechanisms for a certificate."""
         return {
-            "noise": [self.selection.noise_distribution, self.counts.noise_distribution],
+            "noise": [m.noise_distribution for m in (self.selection, self.counts) if m is not None],
             "chosen": self.reason,
             "numerical_delta": 0.0,
         }
@@ -177,7 +199,7 @@ class SelectedRanks(Assignment):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparseRanks(SelectedRanks):
-    """The same among ranges that are too many to be listed: the occupied ones are read."""
+    """The same among too many ranges to be listed: it reads the occupied ones."""
 
     def asked(self, question: Question) -> Question:
         """Occupied ranges, as fine as the choice."""
@@ -188,22 +210,20 @@ class SparseRanks(SelectedRanks):
         assert isinstance(self.selection, SparseRankSelection)
         held = histograms(question, cells)
         chosen = self.selection.release(held, source=source).bins
+        shape = tuple(a.size or 1 for a in question.axes)
+        found = {"bin": chosen.reshape(*shape, chosen.shape[-1])}
+        if self.counts is None:
+            return NoisyParts(parts=found)
         counts = []
         for (at, rows), borders in zip(held, self._borders(chosen), strict=True):
             below = np.concatenate([np.zeros(1, rows.dtype), np.cumsum(rows)])
             counts.append(np.diff(below[np.searchsorted(at, borders)]))
-        shape = tuple(a.size or 1 for a in question.axes)
         around = np.array(counts).reshape(*shape, self.counts.bins)
-        return NoisyParts(
-            parts={
-                "bin": chosen.reshape(*shape, chosen.shape[-1]),
-                "below": self.counts.release(around, source=source).below,
-            }
-        )
+        return NoisyParts(parts={**found, "below": self.counts.release(around, source=source).below})
 
 
 def roundest(low: Fraction, high: Fraction) -> Fraction:
-    """The number in [low, high] with the fewest digits; among several, the one nearest to the middle."""
+    """The number in [low, high] with the fewest digits; of several, the one nearest to the middle."""
     if low == high:
         return low
     power = Fraction(10) ** math.ceil(math.log10(max(abs(low), abs(high), high - low)) + 1)
@@ -225,7 +245,7 @@ def first_ranks(question: Question, price: Price) -> Ranks:
 def assign_quantiles(question: Question, price: Price, rows: int | None = None) -> Assignment:
     """Selections or cumulative counts, whichever has the smaller expected error of a rank at this price.
 
-    `rows` is a public number of rows, for the resolution and for the share of the intervals alone.
+    `rows` is a public number of rows; it decides only the resolution and the share of the intervals.
     """
     statistic: Any = question.statistic
     if price.kind == "accuracy":
@@ -250,7 +270,7 @@ def assign_quantiles(question: Question, price: Price, rows: int | None = None) 
 
 
 def _drawn_bins(finest: int, resolution: int, rows: int | None) -> int | None:
-    """Ranges where rows are draws: a bin of a twelfth of the sampling error's width, at a public number of rows.
+    """Ranges for rows that are draws: a bin of a twelfth of the sampling error's width, at a public number of rows.
 
     Without one 512: coarser bins blur the intervals of 20,000 rows, finer ones have more noise than 500 rows allow.
     """
@@ -275,7 +295,13 @@ def _mean_errors(ranks: Ranks) -> dict[str, float]:
 
 
 def _selections(question: Question, price: Price, finest: int, rows: int | None) -> SelectedRanks:
-    """With a tenth for the intervals, or a twentieth where a public number of rows says that this serves better."""
+    """With a tenth for the intervals, or a twentieth where a public number of rows says that this serves better.
+
+    Without intervals the values get all of it.
+    """
+    statistic: Any = question.statistic
+    if not statistic.interval:
+        return _selections_at(question, price, finest, rows, Fraction(0))
     usual = _selections_at(question, price, finest, rows, INTERVAL_SHARE)
     if rows is None:
         return usual
@@ -304,15 +330,25 @@ def _selections_at(
     bins = _bins(finest, None if rows is None else FINER * rows * float(selection.rate))
     selection = RankSelection(bins=bins, epsilon=spent, **about)
     # An interval spans some 16 noise scales of the counts, where the rows lie evenly; a 64th of that is fine enough.
-    scale = float(question.sensitivity.l1 / (epsilon - spent))
-    finest_range = 1 if rows is None else max(1, int(bins * scale / rows / 4))
-    counts = CumulativeTree(
-        bins=ranges_around(len(shares), bins=bins, finest=finest_range), l1=question.sensitivity.l1,
-        epsilon=epsilon - spent, total_is_public=total_is_public(question),
-    )  # fmt: skip
+    finest_range = 1
+    if share and rows is not None:
+        finest_range = max(1, int(bins * float(question.sensitivity.l1 / (epsilon - spent)) / rows / 4))
     return SelectedRanks(
-        noise=(), price=price, reason="", selection=selection, counts=counts, finest=finest_range
-    )
+        noise=(), price=price, reason="", selection=selection, finest=finest_range,
+        counts=_counts_around(question, selection, epsilon - spent, finest_range),
+    )  # fmt: skip
+
+
+def _counts_around(
+    question: Question, selection: RankSelection | SparseRankSelection, epsilon: Fraction, finest: int
+) -> CumulativeTree | None:
+    """The counts for the intervals; none where nothing is spent on them."""
+    if not epsilon:
+        return None
+    return CumulativeTree(
+        bins=ranges_around(len(selection.shares), bins=selection.bins, finest=finest), l1=question.sensitivity.l1,
+        epsilon=epsilon, total_is_public=total_is_public(question),
+    )  # fmt: skip
 
 
 def _sparse_selections(
@@ -323,7 +359,7 @@ def _sparse_selections(
     epsilon: Fraction,
     spent: Fraction,
 ) -> SparseRanks:
-    """Ranges for the rows and the price: 64 for each rank that a value errs by, and 2^18 where nobody says a number."""
+    """Ranges for the rows and the price: 64 for each rank of the expected error, and 2^18 without a number of rows."""
     statistic: Any = question.statistic
     column = question.schema.measured(statistic.column)
     rate = SparseRankSelection(bins=2, epsilon=spent, **about).rate
@@ -340,12 +376,12 @@ def _sparse_selections(
     if not isinstance(column, Date):
         places = {"origin": (Fraction(1, 2) - fine.lowest) * scale, "unit": scale / fine.spacing}
     selection = SparseRankSelection(bins=bins, epsilon=spent, **about, **places)
-    noise = float(question.sensitivity.l1 / (epsilon - spent))
-    finest = max(1, bins >> 16) if rows is None else max(1, int(bins * noise / rows / 4))
-    counts = CumulativeTree(
-        bins=ranges_around(len(selection.shares), bins=bins, finest=finest), l1=question.sensitivity.l1,
-        epsilon=epsilon - spent, total_is_public=total_is_public(question),
-    )  # fmt: skip
+    finest = max(1, bins >> 16)
+    if epsilon == spent:
+        finest = 1
+    elif rows is not None:
+        finest = max(1, int(bins * float(question.sensitivity.l1 / (epsilon - spent)) / rows / 4))
+    counts = _counts_around(question, selection, epsilon - spent, finest)
     return SparseRanks(noise=(), price=price, reason="", selection=selection, counts=counts, finest=finest)
 
 
@@ -357,16 +393,26 @@ def _shares(question: Question) -> tuple[Fraction, ...]:
 def made_for(assignment: SelectedRanks, question: Question) -> bool:
     """Are choices and counts made for this question: its shares, its unit, and its sensitivity?
 
-    The share of the price that the counts got does not matter: both prices are part of the charge.
+    The counts' share of the price is not compared: both prices are part of the charge.
     """
     selection, counts, unit = assignment.selection, assignment.counts, question.unit
+    statistic: Any = question.statistic
     return (
         tuple(Fraction(q) for q in selection.shares) == _shares(question)
         and selection.rows >= row_limit(unit) * base_unit(unit)[1]
         and selection.replaced == replaced(unit)
         and selection.grouped >= bool(question.axes)
         and _fits(assignment, question)
-        and Fraction(counts.l1) >= question.sensitivity.l1
+        and (counts is not None) == statistic.interval
+        and (counts is None or _counts_fit(counts, assignment, question))
+    )
+
+
+def _counts_fit(counts: CumulativeTree, assignment: SelectedRanks, question: Question) -> bool:
+    """Are the counts for the intervals those around the choices, with noise for the question's move?"""
+    selection = assignment.selection
+    return (
+        Fraction(counts.l1) >= question.sensitivity.l1
         and counts.total_is_public <= total_is_public(question)
         and counts.bins == ranges_around(len(selection.shares), bins=selection.bins, finest=assignment.finest)
     )
@@ -384,7 +430,7 @@ def _fits(assignment: SelectedRanks, question: Question) -> bool:
 
 
 def _bins(finest: int, wanted: float | None) -> int:
-    """The fewest ranges that are enough: the finest ones, halved as long as there are more than wanted."""
+    """The smallest sufficient number of ranges: the finest ones, halved as long as they are more than wanted."""
     bins = finest
     while wanted is not None and bins % 2 == 0 and bins / 2 >= max(wanted, 2):
         bins //= 2
@@ -392,7 +438,7 @@ def _bins(finest: int, wanted: float | None) -> int:
 
 
 def _tree_bins(finest: int, price: Price, rows: int | None) -> int | None:
-    """Ranges of cumulative counts: a tenth of a row of evenly lying rows in each, where their number is public."""
+    """Ranges of cumulative counts: each has a tenth of a row if rows lie evenly and their number is public."""
     if finest % RESOLUTION:
         return None
     return RESOLUTION if rows is None else _bins(finest, 10.0 * rows)

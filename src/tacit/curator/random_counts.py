@@ -1,14 +1,14 @@
-"""Counts given random data: small cells as they are, the others with noise (random differential privacy).
+"""Counts under random differential privacy: small cells are exact, the others get noise.
 
-For all but a share gamma of the data, a replaced row lies in cells that have noise before and after, so that the noise
-alone tells the two tables apart: its bound, of any kind, holds there (theorems `random-histogram`,
+For all but a share gamma of the data, a replaced row lies in cells that have noise before and after. Only the noise
+then distinguishes the two tables, so its bound, of any kind, holds there (theorems `random-histogram`,
 `random-proportion`). The release states which cells are exact. That depends on the data, and gamma accounts for it.
 Noise is drawn for every cell, used or not.
 
-The number of rows n decides how small a cell must be. Under replace-one n is public, and the table's own is taken;
-under add-or-remove it is protected, and a declared least number stands in its place. A table with fewer rows than
-declared gets noise in every cell; under add-or-remove from two rows fewer on, as a neighbour of a table with just as
-many rows as declared has one less. Noise in such a cell reveals that a declaration was false.
+The number of rows n decides how small a cell must be. Under replace-one n is public, and the table's own n is used.
+Under add-or-remove n is protected, and a declared least number replaces it. A table with fewer rows than declared
+gets noise in every cell. Under add-or-remove this begins two rows lower, since a neighbour of a table with exactly
+the declared number has one row less. Noise in such a cell reveals that a declaration was false.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from tacit.statistics.forms import Average, Linear, Share
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnRandomData(Assignment):
-    """Independent noise on the cells that are not small; the small ones are published as they are."""
+    """Independent noise on the large cells; small cells are published exactly."""
 
     given: Given
     cells: int
@@ -76,14 +76,14 @@ class OnRandomData(Assignment):
 
     @property
     def declared(self) -> tuple[str, ...]:
-        """Assumptions of the bound that nobody can check."""
+        """Assumptions of the bound that no test can check."""
         least = () if self.neighbours is Neighbours.REPLACE_ONE else (LEAST_ROWS,)
         before = (FIXED_BEFORE,) if self.given.fixed_before else ()
         return (INDEPENDENT_DRAWS, FIXED_MECHANISMS, *least, *before)
 
     # --- which cells are exact ------------------------------------------------------------------------
     def exact_below(self, rows: int) -> int:
-        """Cells with fewer rows than this are exact, in a table of so many rows; 0 where none is. For several cells."""
+        """Cells with fewer rows than this are exact, in a table with this total; 0 if no cell is. For several cells."""
         if rows < 2:
             return 0
         return RandomHistogram(
@@ -101,7 +101,7 @@ class OnRandomData(Assignment):
         return self.exact_below(rows) > 0
 
     def _rows(self, total: int) -> int | None:
-        """The number of rows that decides: public, or declared; None if there are fewer than declared."""
+        """The deciding number of rows: public, or declared; None if the table has fewer rows than declared."""
         least = self.given.rows
         public = self.neighbours is Neighbours.REPLACE_ONE
         # Of two neighbours one may have a row less than declared: both must be treated alike.
@@ -121,7 +121,7 @@ class OnRandomData(Assignment):
 
     # --- running --------------------------------------------------------------------------------------
     def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> NoisyParts:
-        """Noise for every cell, and the small ones as they are in its place."""
+        """Noise for every cell; small cells get their exact numbers instead."""
         integers = question.integers(cells)
         noisy = self.noise[0].release(integers, source=source)
         rows = self._rows(_total(question, cells, integers))
@@ -144,7 +144,8 @@ class OnRandomData(Assignment):
     def read(
         self, question: Question, noisy: NoisyParts, confidence: Fraction, *, coordinates: int = 1
     ) -> Estimate:
-        """Values with intervals of the noise; of no width if there is none. A noisy cell is not a small one."""
+        """Values with intervals of the noise; an exact value has an interval of width 0.
+        A noisy cell is not a small one."""
         found = super().read(question, noisy, confidence, coordinates=coordinates)
         exact, low, high, far = self.exact_cells(noisy), found.low, found.high, found.farthest
         if isinstance(question.form, Share):
@@ -173,7 +174,7 @@ class OnRandomData(Assignment):
         )
 
     def finish(self, question: Question, noisy: NoisyParts, estimate: Estimate) -> Estimate:
-        """Whole numbers that are not negative: exact cells stay, and where n is public all add up to it."""
+        """Whole numbers that are not negative: exact cells stay, and if n is public, all add up to it."""
         value = np.asarray(estimate.value, dtype=np.float64)
         free = ~_all(self.exact_cells(noisy)).reshape(value.shape)
         total = None
@@ -188,11 +189,11 @@ class OnRandomData(Assignment):
         )
 
     def may_show(self, count: int, rows: int) -> bool:
-        """May a cell with this count be published as it is, in a table of this many rows?"""
+        """Whether a cell with this count may be published exactly, in a table of this many rows."""
         return bool(self._exact(np.array([count]), rows)[0])
 
     def may_tell(self, *, rows: int, exact: int) -> bool:
-        """Are these numbers possible for a release: the deciding rows, and the number of exact cells?"""
+        """Whether these numbers are possible for a release: the deciding rows, and the number of exact cells."""
         if type(rows) is not int or type(exact) is not int or rows < 0 or not 0 <= exact <= self.cells:
             return False
         least, public = self.given.rows, self.neighbours is Neighbours.REPLACE_ONE
@@ -233,7 +234,7 @@ class OnRandomData(Assignment):
         return f"{small[0].upper()}{small[1:]} are exact, the others have noise."
 
     def why_not(self, rows: int) -> str:
-        """Why nothing is exact, in numbers."""
+        """The reason for noise in every cell, in numbers."""
         twice = "2k" if self.neighbours is Neighbours.REPLACE_ONE else "k"
         need = self.cells * (2 if twice == "2k" else 1)
         room = float(self.given.gamma * rows)
@@ -295,7 +296,7 @@ def gamma_of(assignment: Assignment) -> Fraction:
 
 
 def fits(question: Question) -> bool:
-    """Is there a mechanism for it: cells that are known, of which a row counts in one at most, with noise on each?"""
+    """Whether a mechanism exists for it: known cells, at most one for each row, with noise on each."""
     if not question.statistic.one_cell_a_row or not question.known_keys or len(groups_of(question)) != 1:
         return False
     # A count of all rows is large, or public: there is no small cell.
@@ -311,7 +312,7 @@ def complete(question: Question) -> bool:
 def assign_on_random_data(
     question: Question, price: Price, given: Given, plain: Assignment, *, budget: Bound | None = None
 ) -> tuple[Question, Assignment]:
-    """Exact small cells where they are allowed; else the plain assignment, which says so and spends no gamma."""
+    """Exact small cells if they are allowed; otherwise the plain assignment, which says so and spends no gamma."""
     if not replaced(question.unit) and given.rows is None:
         raise InvalidParameter(
             parameter="rows", value=None, must="be in given, where rows are added or removed",

@@ -1,6 +1,6 @@
 """A plan on made-up neighbours: the true integers of two tables, and releases under the same recorded words.
 
-Audits use it, with tables that they make up from the schema, so that what is read here tells nothing about anybody.
+Audits call it with tables that they make up from the schema, so that its reads reveal nothing about anybody.
 Nothing is charged, and a plan's own data, its joins and views are never opened.
 """
 
@@ -31,7 +31,7 @@ from tacit.sources.query import TrainingRows
 from tacit.statistics import read_cells
 
 KEY = b"made-up rows have no secret ids."
-"""The key by which rows of a person are kept; that of a real table is secret."""
+"""The key that selects the rows of a person; the key of a real table is secret."""
 PACKAGE = Path(__file__).parents[1]
 ROOMS = tuple(str(PACKAGE / room) + "/" for room in ("mechanisms", "curator", "noise", "exact"))
 """The code that sees true numbers."""
@@ -41,7 +41,7 @@ BY_PROOF = ("function", "synthesis", "test", "thresholds", "tree")
 
 
 class RecordedWords(Source):
-    """Words that follow from a number, given again after `rewind`, with how many each call took."""
+    """Words that follow from a number, given again after `rewind`, with the number of words for each call."""
 
     def __init__(self, seed: int) -> None:
         self.inner = SeededSource(seed=seed)
@@ -54,7 +54,7 @@ class RecordedWords(Source):
         return False
 
     def rewind(self) -> None:
-        """From the first word on."""
+        """Starts again at the first word."""
         self.at, self.calls = 0, []
 
     def words(self, count: int) -> Words:
@@ -69,7 +69,7 @@ class RecordedWords(Source):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RehearsedPair:
-    """What an engine read from two made-up neighbours, for every release of a plan."""
+    """The values that an engine read from two made-up neighbours, for every release of a plan."""
 
     words: str
     left: tuple[Any, ...]
@@ -95,7 +95,7 @@ def rehearsed(plan: Plan, tables: tuple[Any, Any], *, words: str, engine: str | 
 
 
 def fresh(cells: Any) -> Any:
-    """A copy: releases of functions let go of the rows that they were given."""
+    """A copy: releases of functions drop their rows."""
     return tuple(copy.copy(c) if not hasattr(c, "clear") else copy.deepcopy(c) for c in cells)
 
 
@@ -104,7 +104,7 @@ def fresh(cells: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moved:
-    """How far two neighbours move the integers of one part, and how far the proof says that they can."""
+    """The largest move of the integers of one part between two neighbours, and the proved bound on it."""
 
     part: str
     l1: int
@@ -140,7 +140,7 @@ class Moved:
 
 
 def integers_of(planned: Planned, cells: Any) -> dict[str, Any] | None:
-    """The true integers before the noise: arrays, or by key; None where a mechanism reads something else."""
+    """The true integers before the noise: arrays, or by key; None if a mechanism reads something else."""
     question: Any = planned.question
     if hasattr(question, "occupied"):
         keys, counts = question.occupied(cells)
@@ -185,7 +185,7 @@ def _difference(a: Any, b: Any) -> list[int]:
 
 
 def moved_by(planned: Planned, left: dict[str, Any], right: dict[str, Any]) -> list[Moved]:
-    """How far the pair moves each part and all of them together, beside what is claimed."""
+    """The pair's move of each part and of all together, beside the claimed bounds."""
     question: Any = planned.question
     steps = differences(left, right)
     if "training rows" in steps:
@@ -281,7 +281,7 @@ def _types(noisy: NoisyParts) -> list[Any]:
 
 
 def parting(left: ReleaseSteps, right: ReleaseSteps) -> tuple[str, str] | None:
-    """The first place where two releases under the same words part: file and line, and what differs."""
+    """The first place where two releases under the same words diverge: file and line, and the difference."""
     if left.error or right.error:
         if left.error == right.error:
             return None
@@ -310,7 +310,7 @@ def _place(line: tuple[str, int]) -> str:
 
 
 def by_proof(planned: Planned) -> str:
-    """The theorems that cover steps which follow from the data; empty where no step may."""
+    """The theorems that cover steps which follow from the data; empty if no step may."""
     question = planned.question
     own = question.statistic.fits in BY_PROOF or not question.known_keys or hasattr(question, "occupied")
     return ", ".join(planned.assignment.theorems) if own else ""
@@ -320,7 +320,7 @@ def by_proof(planned: Planned) -> str:
 
 
 def outputs_of(planned: Planned, left: Any, right: Any) -> Callable[[Any], Any]:
-    """One release as a function of what was read, shown where the two tables differ.
+    """One release as a function of its input, shown where the two tables differ.
 
     A release of thousands of numbers is shown by the entries that the pair moves and by their sum along the
     difference of the true integers. This is a function of the release, so that a bound for it holds for the release.

@@ -1,4 +1,6 @@
-"""A release: values with intervals, their cost, and their privacy loss. A plan has no value; this has all three."""
+"""A release: values with intervals, their cost, and their privacy loss. A plan has no value; a release has all
+three.
+"""
 
 from __future__ import annotations
 
@@ -58,11 +60,11 @@ class Release:
     corrections: tuple[Correction, ...] = ()
     data: dict[str, Any] = field(default_factory=dict, repr=False)
     words: tuple[str, ...] | None = field(default=None, repr=False)
-    """The words of quality as a certified file has them, where it is read back from one; else they are judged."""
+    """The words of quality from a certified file, if the release was read from one; else computed."""
     rows_text: str | None = field(default=None, repr=False)
     """The synthetic rows as a certified file has them, where it is read back from one."""
     measured: Any = field(default=None, repr=False, compare=False)
-    """The noisy measurement of every value, where it stands beside it."""
+    """The noisy measurement of every value, if the release has it beside the value."""
     _certified: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     _stated: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -78,7 +80,7 @@ class Release:
 
     @property
     def remaining(self) -> Bound:
-        """The amount left. For a joint release every holder's own ledger has it."""
+        """The amount left. For a joint release, the amount is in every holder's own ledger."""
         if self.joint:
             raise NoLaw(
                 operation="what is left after a joint release",
@@ -89,7 +91,7 @@ class Release:
 
     @property
     def stands(self) -> bool:
-        """Was it neither withdrawn nor replaced, as far as the ledger said when it was answered?"""
+        """Whether the release was neither withdrawn nor replaced, by the ledger's state at the answer."""
         return not self.corrections
 
     @property
@@ -133,7 +135,7 @@ class Release:
 
     @property
     def told(self) -> dict[str, Any]:
-        """The same as files have it: the noisy measurements, where there are any, stand before the values."""
+        """The columns as files have them: the noisy measurements, if any, come before the values."""
         held = self.columns
         if self.measured is None:
             return held
@@ -141,7 +143,7 @@ class Release:
         return {**keys, MEASURED: self.measured, **{n: held[n] for n in NUMBERS}}
 
     def _days(self, name: str, values: Any) -> Any:
-        """Means and quantiles of dates as dates, ends of intervals rounded outwards; other values as they are.
+        """Means and quantiles of dates as dates, ends of intervals rounded outwards; other values unchanged.
 
         Records of the first rule had all of them rounded to the nearest day, and keep that: certificates bind it.
         """
@@ -163,12 +165,12 @@ class Release:
 
     @property
     def quality(self) -> list[str]:
-        """For each cell "good", "use with care", "too noisy to use" or "no value" (`tacit.curator.cells`)."""
+        """For each cell "good", "use with care", "too noisy to use", "no value" or "no interval" (`curator.cells`)."""
         return [WORDS[flag] for flag in flags_of(self)] if self.words is None else list(self.words)
 
     @property
     def table(self) -> pd.DataFrame:
-        """The cells as a pandas DataFrame; its `attrs` say if it was withdrawn or replaced."""
+        """The cells as a pandas DataFrame; its `attrs` say whether it was withdrawn or replaced."""
         import pandas as pd
 
         made = pd.DataFrame(self.told)
@@ -248,7 +250,7 @@ class Release:
         return csv_text({**self.told, "quality": self.quality})
 
     def to_arrow(self) -> pa.Table:
-        """The cells as an Arrow table, with their quality; its metadata say if it was withdrawn or replaced."""
+        """The cells as an Arrow table, with their quality; its metadata say whether it was withdrawn or replaced."""
         import pyarrow as pa
 
         made = pa.table({**self.told, "quality": self.quality})
@@ -317,7 +319,7 @@ def read_release(
     spent: Guarantee, remaining: Guarantee, replayed: bool, said: tuple[Correction, ...] = (),
     agreed: Estimate | None = None,
 ) -> Release:  # fmt: skip
-    """One release of a recorded answer; `agreed` has its numbers where they agree with those of other releases."""
+    """One release of a recorded answer; `agreed` has its numbers if they agree with those of other releases."""
     if agreed is not None:
         estimate = agreed
     elif planned.ask.sampling and isinstance(planned.question.form, Share | Average):

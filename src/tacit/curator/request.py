@@ -3,21 +3,21 @@
     format      4
     unit        who is protected: every field
     schema      every declared column
-    price       what the whole plan offers: exact numbers as fractions
-    given       what the whole plan assumes
+    price       the offer of the whole plan: exact numbers as fractions
+    given       the assumptions of the whole plan
     reading     how the files are to be read, where something is declared about that
-    releases    for each: the statistic, and what was said beside it (name, price, weight, interval, ...)
+    releases    for each: the statistic, and its own words (name, price, weight, interval, ...)
 
 Beside the digest the ledger's key has the declared table and version, and the declared set of files. Files are named
 relative to the ledger's folder: a folder that is moved with its ledger asks the same question, and so does every
 plan or program that names the same files. The analyst's name is stored with the charge and is no part of the key.
 
-Nothing here depends on a mechanism that was chosen, on a sentence, or on a number that was computed. Fields that still
+Nothing here depends on a chosen mechanism, on a sentence, or on a computed number. Fields that still
 have the default of this form (`UNSAID`) are left out. A later field must be left out at its default; a change in
 meaning needs a new format.
 
-One question has one text in every spelling: 1, 1.0 and Fraction(1) are one number, `age > 5.0` is `age > 5`, and the
-price and assumptions of a plan of one release are those of the release. Nothing is computed for it: `not (a > 5)` is
+Every spelling of a question gives the same text: 1, 1.0 and Fraction(1) are one number, `age > 5.0` is `age > 5`, and
+a plan's price and assumptions become those of its only release. Nothing is computed for it: `not (a > 5)` is
 another text than `a <= 5`. Format 3 wrote numbers and filters as they were typed, and format 4 at first the edges of
 `ranges` and the tables of distributions. Both are frozen below, and are looked up second (`earlier_digests`), so that
 answers recorded under them stay free.
@@ -56,7 +56,7 @@ from tacit.sources.columns import Column, Date, day
 from tacit.sources.expressions import Expression, normal
 from tacit.sources.opening.joining import Joined
 from tacit.sources.schema import Schema
-from tacit.statistics import Ranges, Statistic
+from tacit.statistics import Quantiles, Ranges, Statistic
 from tacit.statistics.invariants import PublicTotals
 
 # Given what a plan or a release is private: always, on random data (random DP), or under priors (exact answers).
@@ -81,7 +81,7 @@ class Given:
     """The assumption about the data: none (gamma 0, differential privacy), or random data with this gamma.
 
     `rows` is a least number of rows, which is declared; under replace-one the number of rows is public, and it may be
-    left out. `small_cells` publishes small cells exactly, and not the empty ones alone. `fixed_before` declares that
+    left out. `small_cells` publishes small cells exactly, and not only the empty ones. `fixed_before` declares that
     the plan was fixed before any other release about the data was seen.
     """
 
@@ -98,7 +98,7 @@ class Given:
         return RandomData(gamma=up(self.gamma)) if self.gamma else Always()
 
     def within(self, plan: Given | None) -> Given:
-        """A release's own words, and those of its plan if it has none."""
+        """A release's own words, or those of its plan if it has none."""
         if plan is None:
             return self
         return Given(
@@ -141,7 +141,7 @@ class ExactGiven(Given):
     def matches(self, spacing: Fraction, low: Fraction, high: Fraction) -> None:
         """Refuse a distribution on another grid or range than the column's: the record must be the assumption.
 
-        A value that the column may hold, and that is impossible under the law, would show through an exact sum. A
+        A value that the column may hold, but not the distribution, would show through an exact sum. A
         shape covers every law on its grid and range, so that there the grid is enough.
         """
         law = self.law(spacing)
@@ -164,7 +164,7 @@ class ExactGiven(Given):
         return self
 
     def describe(self) -> dict[str, Any]:
-        """Plain values: what the digest of a plan covers."""
+        """Plain values: the part of a plan that its digest covers."""
         return {
             "unknown_rows": self.unknown_rows,
             "rows": self.rows_law,
@@ -178,7 +178,7 @@ class ExactGiven(Given):
 class SampledGiven(ExactGiven):
     """A truncated histogram: the rows are a random sample with secret members.
 
-    With `sampling="fixed"` there are `n` rows, of which a few are discarded at random first.
+    With `sampling="fixed"` the table has `n` rows, of which tacit first discards a few at random.
     """
 
     unknown_rows: int = 1
@@ -189,7 +189,7 @@ class SampledGiven(ExactGiven):
     size_epsilon: float | None = None
 
     def describe(self) -> dict[str, Any]:
-        """Plain values: what the digest of a plan covers."""
+        """Plain values: the part of a plan that its digest covers."""
         if self.sampling == "fixed":
             return {"sampling": self.sampling, "n": self.n, "size_epsilon": self.size_epsilon}
         return {"sampling": self.sampling, "rate": self.rate, "known_rows": self.known_rows}
@@ -253,7 +253,7 @@ Assumed = Given | Always | RandomData | Mapping[str, Any] | str | None
 
 
 def given_of(value: object) -> Given | None:
-    """The condition in `given=`: a mapping as in plan files, or a condition; None if it is not given."""
+    """The condition in `given=`: a mapping as in plan files, or a condition; None without one."""
     if value is None or isinstance(value, Given):
         return value
     if isinstance(value, Always) or (isinstance(value, str) and value == "always"):
@@ -361,7 +361,7 @@ class Query:
     noise: str = ""
     agree: bool = False
     guess: Guess | None = None
-    """For previews alone: no part of the request."""
+    """Used in previews only; not part of the request."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.statistic, Statistic):
@@ -402,7 +402,7 @@ class Query:
             )  # fmt: skip
 
     def describe(self) -> dict[str, Any]:
-        """Plain values: what the digest of a plan covers. Every field; the price is the one that was found for it."""
+        """Plain values: the part of a plan that its digest covers. Every field; the price is the one found for it."""
         return {
             "name": self.name,
             "statistic": self.statistic.describe(),
@@ -432,7 +432,7 @@ def query(
     *,
     name: str = "",
     weight: Number = 1,
-    interval: Number = 0.95,
+    interval: Number | bool = 0.95,
     consistent: bool = False,
     rows: int | None = None,
     sampling: bool = False,
@@ -453,6 +453,7 @@ def query(
     """A statistic for a plan: `query(count(by="state"), name="by state", weight=2)`, or with a price of its own.
 
     `interval` is the confidence of the intervals, `rows` a public guess at the rows of a cell, for expected errors.
+    `interval=False` asks for quantiles alone: their intervals are bought with a tenth of the price, others are free.
     `sampling=True` declares that the rows are independent draws from a population, and makes the intervals of means
     and proportions speak about that. `public` declares totals that are public already (`tacit.public_totals`).
     `target` is an error to aim at: releases that share a price then err in proportion to their targets.
@@ -462,6 +463,8 @@ def query(
     public guesses at a typical value and a standard deviation, for expected errors alone. `agree=True` at several
     tables and counts of one plan makes their common totals agree, each from the noise of all.
     """
+    if interval is False:
+        statistic, interval = _without_interval(statistic), 0.95
     return Query(
         statistic=statistic,
         name=name,
@@ -475,7 +478,7 @@ def query(
         given=given_of(given),
         noise=noise,
         agree=agree,
-        guess=guess_of(guess),
+        guess=None if guess is None else guess_of(guess),
         price=stated(
             epsilon=epsilon,
             delta=delta,
@@ -488,8 +491,18 @@ def query(
     )
 
 
+def _without_interval(statistic: Statistic) -> Statistic:
+    """Quantiles that spend nothing on their intervals."""
+    if not isinstance(statistic, Quantiles):
+        raise InvalidParameter(
+            parameter="interval", value=False, must="be asked of quantiles alone",
+            hint="the intervals of other statistics follow from their noise and cost nothing",
+        )  # fmt: skip
+    return replace(statistic, interval=False)
+
+
 def _certain(interval: object, noise: object) -> bool:
-    """Is the interval asked for that bounded noise holds always?"""
+    """Whether the query wants the interval that bounded noise never leaves."""
     return (
         isinstance(noise, str)
         and noise == "bounded"
@@ -666,7 +679,7 @@ def _one(value: Any) -> Any:
 
 
 def _typed(text: str) -> str:
-    """A number that was typed as text, in one spelling; any other text stays as it is."""
+    """A number that was typed as text, in one spelling; other texts stay unchanged."""
     try:
         return str(as_typed("given", text))
     except TacitError:
@@ -674,7 +687,9 @@ def _typed(text: str) -> str:
 
 
 def _law(text: str, at_first: bool) -> Any:
-    """The distribution of a row: its name, its numbers, and its named values; a table by its values, in their order."""
+    """The distribution of a row: its name, its numbers, and its named values; a table is written by its values, in
+    their order.
+    """
     if not at_first:
         with suppress(TacitError):
             weights, grid = table_parts(text)
@@ -695,7 +710,7 @@ def _law(text: str, at_first: bool) -> Any:
 
 
 def _schema(schema: Schema) -> str:
-    """The declarations; their numbers have one spelling from birth, but for a zero with a sign."""
+    """The declarations; their numbers already have one spelling, except for a zero with a sign."""
     if '"-0.0"' not in schema.text:
         return schema.text
     plain = {name: {k: _unsigned(v) for k, v in said.items()} for name, said in schema.describe().items()}
@@ -707,7 +722,7 @@ def _unsigned(value: Any) -> Any:
 
 
 def _price(price: Price | None) -> dict[str, Any] | None:
-    """A price or an accuracy as it was asked: exact numbers, and only the given ones."""
+    """A price or an accuracy in the form of the request: exact numbers, and only the given ones."""
     if price is None:
         return None
     numbers = {n: getattr(price, n) for n in ("epsilon", "delta", "rho", "mu", "within")}
@@ -718,7 +733,7 @@ def _price(price: Price | None) -> dict[str, Any] | None:
 
 
 def _given(given: Given | None, typed: bool, at_first: bool) -> dict[str, Any] | None:
-    """The assumptions as they were given. Defaults are left out."""
+    """The assumptions in the form of the request. Defaults are left out."""
     if given is None:
         return None
     said: dict[str, Any] = {**given.describe()}
@@ -764,9 +779,9 @@ def _reading(reading: Mapping[str, Any], typed: bool) -> dict[str, Any]:
 def declared_files(data: Any, base: Path | None, public: Sequence[str] = ()) -> dict[str, Any]:
     """The files that were declared, table by table, relative to a folder: known without looking at a file.
 
-    `protected` are the tables about people, `public` the ones that were declared public. A table that does not
+    `protected` are the tables about people, `public` the tables that were declared public. A table that does not
     lie in files is null; a public one is named by a digest of its content (`Facts.public`), since it has no name by
-    which another one could be told from it. Several files of one table are a set: their order says nothing.
+    which another one could be told from it. Several files of one table are a set: their order does not matter.
     """
     protected = data.private if isinstance(data, Joined) else (data,)
     shared = data.open_to_all if isinstance(data, Joined) else ()
@@ -782,7 +797,7 @@ def declared_files(data: Any, base: Path | None, public: Sequence[str] = ()) -> 
 
 
 def nameless(data: Any) -> bool:
-    """Is a public table in it that lies in no file? Then the request is known only when the table is opened."""
+    """Whether a public table in it lies in no file. Then the request is known only when the table is opened."""
     return isinstance(data, Joined) and any(_files(one, None) is None for one in data.open_to_all)
 
 
@@ -796,7 +811,7 @@ def _files(data: Any, base: Path | None) -> list[Any] | None:
 
 
 def _placed(name: str, base: Path | None) -> str:
-    """A path relative to a folder. Links among the folders are followed; the file's own name is as declared."""
+    """A path relative to a folder. Links among the folders are followed; the file's own name stays as declared."""
     path = os.path.expanduser(name)
     if base is not None:
         folder, file = os.path.split(os.path.abspath(path))
@@ -825,7 +840,7 @@ def folded(name: str) -> str:
 
 
 def check_names(names: Iterable[str]) -> None:
-    """Refuse a name that is no file's, and two that are one file's."""
+    """Refuses a name without a file, and two names of one file."""
     taken: dict[str, str] = {}
     for name in names:
         stem = folded(name)

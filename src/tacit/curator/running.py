@@ -1,9 +1,9 @@
-"""Running totals: one charge in advance, then a figure for each step when its time comes.
+"""Running totals: one charge in advance, then a figure for each step at its time.
 
 `open_running_total` charges the ledger once for all steps. `RunningTotal.release(step)` reads the table, publishes the
-next figure and records it, at no further charge. The noise of a step follows from the ledger's secret, the entry of the
-charge, the step and the numbers that it is added to: nobody can see it, and a process that dies between two steps, or
-in one, loses nothing and draws nothing anew. Published figures are never revised.
+next figure and records it, at no further charge. The noise of a step is a function of the ledger's secret, the entry
+of the charge, the step and the true numbers. Nobody can predict it. A process that dies between two steps, or in one,
+loses nothing and draws nothing again. Published figures are never revised.
 See docs/theory/running-totals.md.
 """
 
@@ -81,12 +81,12 @@ class RunningSeries:
 
     @property
     def standard_deviations(self) -> Floats:
-        """Of the figure of every step."""
+        """The standard deviation of the figure of every step."""
         unit = math.sqrt(self.mechanism.interval_variance)
         return np.array([unit * self.factor.spread(t) for t in range(1, self.factor.steps + 1)])
 
     def describe(self) -> dict[str, Any]:
-        """All that fixes it, as plain values: what its digest covers."""
+        """The defining values, in plain form, that its digest covers."""
         return {
             "kind": "running total",
             "statistic": self.question.statistic.describe(),
@@ -152,7 +152,9 @@ class RunningTotal:
         return low
 
     def release(self, step: int) -> Figure:
-        """The figure of this step, a number from 1: from the record if it is there, else the next one, read now."""
+        """The figure of this step, a number from 1: from the record if it is there, else the next figure, computed
+        now.
+        """
         step = whole("step", step)
         if not 1 <= step <= self.series.factor.steps:
             raise InvalidParameter(
@@ -304,7 +306,7 @@ def _publishable(answer: Any) -> bool:
 
 
 def series_digest(series: RunningSeries) -> str:
-    """What a running total is known by."""
+    """The digest that identifies a running total."""
     return sha256(json.dumps(series.describe(), sort_keys=True))
 
 
@@ -410,7 +412,7 @@ def is_open(curator: Curator, series: RunningSeries) -> bool:
 
 
 def rows_only(unit: Unit) -> None:
-    """Refuse people: what is used of a person's rows may change between two figures."""
+    """Refuses people: the rows of a person that count may change between two figures."""
     if isinstance(base_unit(unit)[0], People):
         raise InvalidParameter(
             parameter="protect", value=str(unit), must="protect rows, for a running total",
@@ -420,7 +422,7 @@ def rows_only(unit: Unit) -> None:
 
 
 def open_running_total(curator: Curator, series: RunningSeries) -> RunningTotal:
-    """Charge for all steps, once; a series that was opened before is taken up again, at no charge."""
+    """Charges for all steps, once; reopens an earlier series without a charge."""
     curator._usable()
     if series.question.schema != curator.schema or series.question.unit != curator.unit:
         raise InvalidParameter(

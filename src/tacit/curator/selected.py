@@ -1,7 +1,7 @@
-"""Clamping bounds of a number that has none declared: a private release, from which bounds may be declared.
+"""Clamping bounds for a number without declared ones: a private release, from which bounds may be declared.
 
-The counts over public power-of-two ranges get Laplace noise; from the first to the last range that noise alone would
-hardly fill, that is the answer. Post-processing (theorem `clamping-bounds`).
+The counts over public power-of-two ranges get Laplace noise. The answer runs from the first to the last range whose
+count stands clearly above the noise. Post-processing (theorem `clamping-bounds`).
 """
 
 from __future__ import annotations
@@ -103,13 +103,13 @@ class Selected(Assignment):
 
     @property
     def covers(self) -> str:
-        """Selection is allowed for: a small group that is named was lucky."""
+        """The intervals account for selection: a named small group was lucky."""
         return "the statistic of each named group, given that it was named"
 
     def own_error(
         self, question: Question, confidence: Fraction, rows: int | None
     ) -> tuple[float | None, float | None, str] | None:
-        """The error of a count; other statistics err like their noise."""
+        """The error of a count; the error of other statistics is that of their noise."""
         named = self.selection.support_for(Fraction(95, 100))
         about = f"each group that is named; one with {named:,} supporters is, in 95 of 100 cases"
         if len(self.noised) > 1:
@@ -125,7 +125,7 @@ NUMBER = re.compile(r"-?[0-9]{1,30}", re.ASCII)
 
 
 def _in_order(keys: Sequence[Any], named: Any, axes: Sequence[Axis]) -> list[int]:
-    """The places of the named keys, in the order of their text, or of the whole numbers that it stands for.
+    """The places of the named keys, in the order of their text, or of the whole numbers in it.
 
     Unknown keys alone come in an order that differs by engine; beside declared ones they are sorted by text already.
     """
@@ -142,7 +142,7 @@ def _rank(key: Any) -> tuple[int, int, str]:
 
 
 def not_loud(price: Price) -> None:
-    """Refuse an epsilon whose e^epsilon has no float: it protects nobody, and no key needs it to be named."""
+    """Refuses an epsilon whose e^epsilon exceeds the floats: it protects nobody, and no key needs so large a one."""
     if price.epsilon is not None and price.epsilon > LOUD:
         raise InvalidParameter(
             parameter="epsilon", value=float(price.epsilon), must=f"be at most {LOUD} where keys are selected",
@@ -226,7 +226,7 @@ def conditional_intervals(
 
 
 def _first(reached: Any, low: Any, high: Any) -> Any:
-    """The first n in low..high at which a monotone condition holds; high where it does not before."""
+    """The first n in low..high at which a monotone condition holds; high if it never holds before."""
     low, high = low.copy() - 1, high.copy()
     while bool((high - low > 1).any()):
         middle = (low + high) // 2
@@ -255,11 +255,11 @@ class Sparse(Assignment):
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
-        """Noise on all cells, or on those that are occupied."""
+        """Noise on all cells, or on the occupied ones."""
         return (self.mechanism,)
 
     def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> NoisyParts:
-        """Noise, then the choice of what stands out; keys are published sorted."""
+        """Adds noise, then selects the cells that stand out; publishes the keys sorted."""
         assert isinstance(question, SparseQuestion)
         keys, counts = question.occupied(cells)
         # A cell that another question of the plan occupies is not occupied for this one.
@@ -292,7 +292,7 @@ class Sparse(Assignment):
 
     @property
     def covers(self) -> str:
-        """Exact for a threshold that was fixed; about right for one that was chosen after the noise."""
+        """Exact for a fixed threshold; approximate for a threshold chosen after the noise."""
         if self.mechanism.threshold_is_fixed:
             return "the count of each published cell, given that it was published"
         return "the count of each published cell, approximately: its threshold was chosen after the noise"
@@ -311,7 +311,7 @@ class Sparse(Assignment):
 
 
 def assign_sparse(question: Question, price: Price) -> Sparse:
-    """Laplace noise on all cells for a pure price; for a rho or with a delta whatever hides least.
+    """Laplace noise on all cells for a pure price; for a rho or with a delta, the noise that hides the fewest cells.
 
     The mechanism that hides the fewest cells has the lowest threshold. Discrete Gaussian noise has a rho (theorem
     `discrete-gaussian`), and no theorem here gives it a mu.
@@ -395,7 +395,7 @@ RANKS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranks(Assignment):
-    """Cumulative counts with noise; `mechanism` says which, `shares` which quantiles are read."""
+    """Cumulative counts with noise; `mechanism` names the noise, `shares` the quantiles to read."""
 
     mechanism: Cumulative
     shares: tuple[Fraction, ...]
@@ -452,7 +452,7 @@ def rank_error(mechanism: Cumulative, shares: tuple[Fraction, ...], confidence: 
 
 
 def total_is_public(question: Question) -> bool:
-    """Can no unit move the number of rows? Rows are replaced, all in one cell, and each has a value."""
+    """Whether no unit can move the number of rows. Rows are replaced, all in one cell, and each has a value."""
     statistic: Any = question.statistic
     return (
         not question.axes
@@ -514,7 +514,7 @@ class ClampingAssignment(Assignment):
     def read(
         self, question: Question, noisy: NoisyParts, confidence: Fraction, *, coordinates: int = 1
     ) -> Estimate:
-        """low and high; no numbers where no range stands out of the noise."""
+        """low and high; missing numbers if no range stands out of the noise."""
         labels: Any = question.axes[0].labels
         edges = [labels[0][0], *(high for _, high in labels)]
         noise: Any = self.noise[0].mechanism

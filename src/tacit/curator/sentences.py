@@ -4,9 +4,9 @@
 
 N rows is the public number of rows that a density needs.
 
-A sentence begins with a statistic and ends with its condition, which is that of `where` in a plan. Columns are those of
-the schema; capital letters, spaces and underscores in their names do not count, and a name in quotation marks is taken
-as it is. Nothing is guessed: a word that is not known is refused with the list of those that are.
+A sentence begins with a statistic and ends with its condition, which is that of `where` in a plan. Columns are those
+of the schema; capital letters, spaces and underscores in their names do not count. A name in quotation marks is
+exact. Nothing is guessed: an unknown word is refused with the list of the known ones.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def _column(text: str, known: Sequence[str]) -> str:
 
 
 def _same(text: str, known: Sequence[str]) -> str | None:
-    """The column that is named: itself, or the only one that differs in capitals, spaces and underscores alone."""
+    """The named column: an exact match, or the only one that differs in capitals, spaces and underscores alone."""
     bare = _bare(text)
     if bare in known:
         return bare
@@ -235,7 +235,7 @@ def _unknown(word: str, known: Sequence[str]) -> InvalidParameter:
 
 
 def merged(sentence: Mapping[str, Any], flags: Mapping[str, Any]) -> dict[str, Any]:
-    """Both together; a word that both say is refused."""
+    """The sentence and the flags together; an error for a word that both give."""
     for word in flags:
         if word in sentence:
             raise InvalidParameter(

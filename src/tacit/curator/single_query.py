@@ -1,6 +1,7 @@
 """One query beside a plan file: the same data, schema, unit, budget and ledger, with this release alone.
 
-The plan of one is written as TOML, so that its folder holds a whole plan, as that of any release does. Its identity is
+The plan of one release is written as TOML, so that its folder holds a whole plan, like that of any release.
+Its identity is
 that of its request: the same query in a plan file, or in a sentence again, is answered from the record.
 """
 
@@ -24,7 +25,7 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 
 
 def plan_of_one(file: PlanFile, table: Mapping[str, Any]) -> PlanFile:
-    """The plan with one release, the words of `table`, in the place of its own ones."""
+    """The plan with one release, the words of `table`, instead of its own releases."""
     if not any(word in table for word in PRICES):
         raise InvalidParameter(
             parameter="price", value=None, must="be given",
@@ -47,7 +48,7 @@ def plan_of_one(file: PlanFile, table: Mapping[str, Any]) -> PlanFile:
 
 
 def kind_named(word: str) -> str:
-    """The kind of release that a word names: that of plans, or that of sentences."""
+    """The kind of release for a word of plans or of sentences."""
     named = word.strip().lower().replace("-", "_").replace(" ", "_")
     found = ALIKE.get(named, named)
     if found not in KINDS:

@@ -60,7 +60,7 @@ class SynthesisAssignment(Assignment):
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
-        """Each mechanism once; `events` says how often."""
+        """Each mechanism once; `events` has the number of runs."""
         return self.schedule.mechanisms
 
     @property
@@ -114,7 +114,7 @@ class SynthesisAssignment(Assignment):
     def read(
         self, question: Question, noisy: NoisyParts, confidence: Fraction, *, coordinates: int = 1
     ) -> Estimate:
-        """The total variation of each checked margin from the table; without a measured error it may be anything."""
+        """The total variation of each checked margin from the table; without a measured error it is unknown."""
         made = self.synthetic(question, noisy, confidence=confidence)
         found = made.errors()
         if not found:
@@ -142,7 +142,7 @@ class SynthesisAssignment(Assignment):
 
     # --- words ------------------------------------------------------------------------------------------
     def describe(self) -> dict[str, Any]:
-        """The mechanisms for a certificate, with how often each runs."""
+        """The mechanisms for a certificate, with the number of their runs."""
         s = self.schedule
         noise = [
             *(
@@ -248,7 +248,7 @@ def _choices_packed(choices: Choices | None) -> dict[str, Any]:
 
 
 def _choices_unpacked(parts: dict[str, Any]) -> Choices | None:
-    """None for records that were made before choices were kept."""
+    """None for records from a time before choices were stored."""
     if "choice_rounds" not in parts:
         return None
     return Choices(

@@ -160,7 +160,7 @@ def digits(value: Any) -> str:
 
 
 def beyond_groups(question: Question) -> str:
-    """The rows that a limit on groups leaves out of this question; nothing if it leaves out none."""
+    """The rows that a limit on groups leaves out of this question; empty if it leaves out none."""
     if not question.limited:
         return ""
     most, keys = group_limit(question.unit, None), " x ".join(question.limited)
@@ -175,7 +175,7 @@ def priced(guarantee: Guarantee) -> str:
 
 
 def _conditional(guarantee: Guarantee) -> list[str]:
-    """What must stand beside a bound that does not hold always."""
+    """The words that must accompany a bound with a condition."""
     if isinstance(guarantee.condition, Always):
         return []
     if isinstance(guarantee.condition, Priors):
@@ -261,13 +261,16 @@ def plan_html(plan: Plan) -> str:
 
 def _release_rows(release: Release) -> tuple[list[str], list[list[str]]]:
     columns = release.columns
-    names = list(columns)
+    judged = rule_of(release).judges
+    names = [n for n in columns if judged or n not in ENDS[1:]]
     count = len(columns["value"])
     rows = []
     for i in range(min(count, SHOWN)):
         told = {n: _key(columns[n][i]) for n in names if n not in ENDS}
         told |= zip(ENDS, _with_ends(*(columns[n][i] for n in ENDS)), strict=True)
         rows.append([told[n] for n in names])
+    if not judged:
+        return names, rows
     flagged = release.quality
     if any(word != GOOD_WORD for word in flagged):
         names, rows = [*names, "quality"], [[*r, word] for r, word in zip(rows, flagged, strict=False)]
@@ -275,7 +278,7 @@ def _release_rows(release: Release) -> tuple[list[str], list[list[str]]]:
 
 
 def _with_ends(value: Any, low: Any, high: Any) -> tuple[str, str, str]:
-    """A value and its interval: whole numbers and days as they are, others so that they can be told apart."""
+    """A value and its interval: whole numbers and days unchanged, other numbers with enough digits to differ."""
     if not all(isinstance(v, float) for v in (value, low, high)):
         return digits(value), digits(low), digits(high)
     if not all(map(math.isfinite, (value, low, high))):
@@ -291,8 +294,8 @@ def _key(value: Any) -> str:
 
 
 def _quality(release: Release) -> list[str]:
-    """The number of cells with each quality word, and the rule; nothing if all are good."""
-    words = release.quality
+    """The number of cells with each quality word, and the rule; empty if all are good."""
+    words = release.quality if rule_of(release).judges else []
     told = [
         f"{words.count(w):,} of {len(words):,} {w}" for w in WORDS.values() if w in words and w != GOOD_WORD
     ]
@@ -321,6 +324,7 @@ def _foot(release: Release, standing: bool = True) -> list[str]:
         about += f"; before clamping, if {'; '.join(assumed)}"
     if release.planned.question.statistic.declares:
         about = "for sampling and noise, if what is declared is true"
+    none = not rule_of(release).judges
     if release.planned.question.statistic.fits in ("clamping bounds", "thresholds"):
         about += f"; they cover {release.planned.assignment.covers}"
     given = [*given, *(f"known to the ledger: {d}" for d in release.data.get("seen", ()))]
@@ -329,7 +333,9 @@ def _foot(release: Release, standing: bool = True) -> list[str]:
         *map(_loud, said),
         *_quality(release),
         *given,
-        f"intervals: {level:.0%}, {about}",
+        "intervals: none were asked for, and nothing was spent on them"
+        if none
+        else f"intervals: {level:.0%}, {about}",
         price,
         *([left] if standing else []),
     ]
@@ -394,6 +400,11 @@ def _short(words: str) -> str:
     return shown if len(shown) <= LONGEST else shown[: LONGEST - 3] + "..."
 
 
+def _post_stratified_words(statistic: Mapping[str, Any]) -> str:
+    of = statistic.get("of")
+    return f"The share of rows with {of}" if of else f"The mean of {statistic.get('column')}"
+
+
 def question_words(statistic: Mapping[str, Any]) -> str:
     """The question as a sentence."""
     kind = statistic["kind"]
@@ -404,6 +415,8 @@ def question_words(statistic: Mapping[str, Any]) -> str:
         "variance": f"The {'standard deviation' if statistic.get('root') else 'variance'} of {statistic.get('column')}",
         "proportion": f"The share of rows with {statistic.get('of')}",
         "unclipped_mean": f"The mean of {statistic.get('column')}, also of values above its declared bound",
+        "calibrated": f"The mean and the total of {statistic.get('column')}, calibrated to public totals",
+        "post_stratified": f"{_post_stratified_words(statistic)}, with post-stratified weights",
         "inequality": f"How unequal {statistic.get('column')} is: Gini coefficient, Lorenz curve, shares of the top",
         "rate": _rate_words(statistic),
         "ratio": f"The sum of {statistic.get('numerator')} over the sum of {statistic.get('denominator')}",
@@ -552,9 +565,10 @@ class OfficeRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicWords:
-    """What a report calls things. Columns, keys and releases without a label keep their own names.
+    """The words that a report uses for columns and keys.
+    Columns, keys and releases without a label keep their own names.
 
-    Keys are spelled as they stand in the files: `true`, `2020`, `N`. `second` has labels of a second language, which
+    Keys are spelled as in the files: `true`, `2020`, `N`. `second` has labels of a second language, which
     stand behind those of the first.
     """
 
@@ -616,7 +630,7 @@ class PublicWords:
 
     @property
     def headline(self) -> str:
-        """The title, in both languages where there are two."""
+        """The title; in both languages if the plan has two."""
         return self.title if self.second is None else _both(self.title, self.second.title)
 
     def check(self, schema: Schema, releases: Iterable[str]) -> None:

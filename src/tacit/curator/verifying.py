@@ -58,7 +58,7 @@ def read_json(path: str | Path, *, parameter: str) -> dict[str, Any]:
 
 
 def read_certificate(path: str | Path) -> dict[str, Any]:
-    """The certificate in a file, of which every part that is used has its type."""
+    """The certificate in a file, after a check of the types of all used parts."""
     from tacit.guarantees import theorem
     from tacit.guarantees.record import from_record
 
@@ -110,7 +110,7 @@ def _depth(value: Any) -> int:
 
 
 def _whole(said: dict[str, Any]) -> bool:
-    """Has it all that is printed, each of its kind? Checked before a word is printed."""
+    """Whether it has every printed part, each of its type. Checked before a word is printed."""
     texts = [said.get("name"), said.get("computational")]
     mechanism, intervals, theorems = said.get("mechanism"), said.get("intervals"), said.get("theorems")
     if not isinstance(mechanism, dict) or not isinstance(intervals, dict) or not isinstance(theorems, list):
@@ -183,7 +183,7 @@ def export_findings(
 
 
 def _ruled(place: Path) -> bool:
-    """Does the plan of this folder print counts by rules of its own?"""
+    """Whether the plan of this folder prints counts by rules of its own."""
     try:
         plan = tomllib.loads((place / "plan.toml").read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -242,7 +242,7 @@ def _alike(shown: Any, own: Any) -> bool:
 
 
 def _number(value: Any) -> Any:
-    """A number by its value, nothing for none and for no end, and words and days by their text."""
+    """A number by its value, None for a missing number or end, and words and days by their text."""
     if isinstance(value, datetime.datetime):
         return value.date().isoformat()
     try:
@@ -262,7 +262,7 @@ CLAIMS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
-    """One thing that was looked at: does it hold? None if it could not be checked."""
+    """The result of one check: does it hold? None if it could not be checked."""
 
     what: str
     holds: bool | None
@@ -290,12 +290,12 @@ class Verified:
 
     @property
     def made(self) -> bool:
-        """Is it unaltered, although it may have been withdrawn or replaced since?"""
+        """Whether it is unaltered, although it may have been withdrawn or replaced since."""
         return all(f.holds is not False or f.fallen for f in self.findings)
 
     @property
     def fallen(self) -> tuple[str, ...]:
-        """The releases that were withdrawn or replaced since, by name; the others of the folder stand."""
+        """The releases that were withdrawn or replaced since, by name; the others of the folder remain valid."""
         return tuple(dict.fromkeys(f.fallen for f in self.findings if f.fallen))
 
 
@@ -451,7 +451,7 @@ def _plan(place: Path, certificates: dict[str, dict[str, Any]]) -> Iterator[Chec
 
 
 def _declared(file: PlanFile, data: Mapping[str, Any], name: str) -> CheckResult:
-    """Does a certificate name the files, by their names alone, the table and the version that were declared?"""
+    """Whether a certificate names the files (by their names alone), the table and the version of the declaration."""
     what = f"{name} names the files, table and version of plan.toml"
     try:
         files = _names(data["files"]) == _names(declared_files(file.data, None))
@@ -467,7 +467,7 @@ def _declared(file: PlanFile, data: Mapping[str, Any], name: str) -> CheckResult
 
 
 def _of_0_1_0(said: Mapping[str, Any]) -> bool:
-    """Does a certificate say that 0.1.0 made its answer, and nothing that only later versions say?"""
+    """Whether a certificate names 0.1.0 as its maker, and has no part of later versions only."""
     by, data = said["versions"], said["data"]
     return by.get("tacit") == "0.1.0" and not {"files", "quality_rule"} & set(data)
 
@@ -495,7 +495,7 @@ def _as_stated(asked: Plan, by_name: Mapping[str, dict[str, Any]]) -> Plan:
 
 
 def plan_of_certificates(asked: Plan, certificates: Iterable[dict[str, Any]]) -> Plan:
-    """The plan as its certificates say that it was chosen; as it would be chosen today where they say nothing."""
+    """The plan with the choices of its certificates; with today's choice if a certificate has none."""
     by_name = {said["name"]: said for said in certificates}
     try:
         if any("choice" in said for said in by_name.values()):
@@ -532,7 +532,7 @@ def charge_again(plan: Plan) -> bool:
 def _fitting(stated: Planned, today: Planned, name: str) -> Iterator[CheckResult]:
     """Noise that cannot be compared with its question alone fits it if it equals today's choice.
 
-    The other choices, and the meaning of an accuracy, are shown and enter no computation.
+    The other choices, and the meaning of an accuracy, are shown, but enter no computation.
     """
     if calibrated(stated.assignment, stated.question) is None and not same_noise(
         stated.assignment, today.assignment, stated.question
@@ -636,7 +636,9 @@ def _made(said: dict[str, Any]) -> dict[str, Any]:
 
 
 def _ledger(place: Path, where: str | None, certificates: dict[str, dict[str, Any]]) -> Iterator[CheckResult]:
-    """Entry, charge and recorded answer; then the certificates made again of plan and answer, word by word."""
+    """Entry, charge and recorded answer; then compares the certificates with ones made again from plan and answer,
+    word by word.
+    """
     if where is None:
         yield CheckResult(what="the ledger has the charge", holds=None, why="name it by --ledger")
         return
@@ -677,13 +679,13 @@ def _ledger(place: Path, where: str | None, certificates: dict[str, dict[str, An
 
 
 def _number_of(part: Mapping[str, Any]) -> Any:
-    """The entry that a certificate names, which may be anything; a number is no truth value."""
+    """The entry that a certificate names; checks the type, since true and false are not numbers here."""
     found = part.get("sequence")
     return found if isinstance(found, int) and not isinstance(found, bool) else None
 
 
 class _OnRecord:
-    """What a ledger says of the charges of a folder: looked up, read and made once a charge.
+    """The ledger's information about the charges of a folder: looked up, read and made once for each charge.
 
     All certificates of a folder rest on one charge, most often; walking the chain and making the plan for each of
     them would take time that grows with the square of their number.
@@ -738,7 +740,7 @@ class _OnRecord:
         return seen_in(self.entries, plan_digests(body), table=body["table"], version=body["version"])
 
     def _plan(self, charge: int) -> Plan | tuple[bool | None, str]:
-        """The plan of plan.toml with what was chosen for this charge, or why it cannot be made again."""
+        """The plan of plan.toml with the choices of this charge, or the reason why it cannot be made again."""
         plan = read_plan(self.place / "plan.toml").plan()
         paid = self.charges[charge].charge()
         if paid.choice is None and paid.files is not None:
@@ -808,7 +810,7 @@ def _asked(place: Path, paid: Mapping[str, Any], budget: Guarantee) -> str:
 
 
 def _names(files: Mapping[str, Any]) -> dict[str, Any]:
-    """A declared set of files by their names alone: a published plan stands in another folder."""
+    """A declared set of files by their names alone, since a published plan is in another folder."""
 
     def name(one: Any) -> Any:
         return (

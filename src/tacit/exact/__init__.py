@@ -1,4 +1,4 @@
-"""Exact numbers: what `noise`, `guarantees` and all that stands on them compute with.
+"""Exact numbers: the basis of `noise`, `guarantees` and all rooms that use them.
 
     checks       parameters that are valid from birth
     data_classes the standard data classes, whose methods are made when they are first needed
@@ -10,5 +10,5 @@
     matrices     matrices of exact numbers, applied to either kind of real
     threads      one thread for small linear algebra
 
-Nothing here knows of privacy, data or randomness. Import from the modules: some need NumPy or FLINT, some neither.
+No module here uses privacy, data or randomness. Import from the modules: some need NumPy or FLINT, some neither.
 """

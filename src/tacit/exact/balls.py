@@ -2,12 +2,12 @@
 
 `upper(f)` evaluates a formula with growing precision until the float just above its value is known, so that the
 result is the *smallest* float that is not below the exact value. Monotone formulas therefore stay monotone after
-rounding, and epsilons of 1e-12 and of 1e3 are as right as those around 1. A float that comes in is taken as the
-exact binary number that it is.
+rounding, and epsilons of 1e-12 and of 1e3 are as right as those around 1. An input float counts as exactly the binary
+number that it stores.
 
-The precision is one setting of the whole process. `precision` changes it under the one lock that there is, and
-restores it; nothing else in tacit sets it. A ball that is computed outside of it is wider or narrower by what
-other threads do, never wrong.
+The precision is one setting of the whole process. `precision` changes it under the only lock, and restores it;
+nothing else in tacit sets it. A ball that is computed outside of it may be wider or narrower by the work of other
+threads, but never wrong.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def working_precision() -> int:
 
 
 def ball(value: Number | CertifiedReal) -> Ball:
-    """A ball around an exact number at the working precision (a float is the dyadic rational that it stands for)."""
+    """A ball around an exact number at the working precision (a float counts as its exact dyadic rational)."""
     import flint
 
     if isinstance(value, Fraction):
@@ -90,7 +90,7 @@ def lower(formula: Callable[[], Ball]) -> float:
 def _settled(
     formula: Callable[[], Ball], safe: Callable[[Ball], float], other: Callable[[Ball], float]
 ) -> float:
-    """Raise the precision until both ends of the ball round to one float; else return the safe end."""
+    """Raises the precision until both ends of the ball round to one float; else returns the safe end."""
     best = math.nan
     for bits in _PRECISIONS:
         with precision(bits):

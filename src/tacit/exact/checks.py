@@ -39,12 +39,12 @@ def _real(parameter: str, value: object, must: str) -> float:
 
 
 def _exact(value: Any) -> Fraction:
-    """The exact value of a finite number; floats of other lengths than Python's say their ratio too."""
+    """The exact value of a finite number; floats of other lengths than Python's also give their exact ratio."""
     return Fraction(value) if isinstance(value, Rational) else Fraction(*value.as_integer_ratio())
 
 
 def non_negative(parameter: str, value: object, *, finite: bool = True) -> float:
-    """A number in [0, inf), or [0, inf] where infinity means 'no bound'."""
+    """A number in [0, inf), or in [0, inf] if infinity means 'no bound'."""
     must = "be a finite number of at least 0" if finite else "be a number of at least 0"
     number = _real(parameter, value, must)
     if number < 0 or (finite and math.isinf(number)):
@@ -86,7 +86,7 @@ def order_above_one(value: object) -> float:
 
 
 def whole(parameter: str, value: object, *, least: int | None = 1) -> int:
-    """An integer of at least `least`, if there is a least one, as Python's own kind."""
+    """An integer of at least `least` (if given), as Python's own type."""
     if (
         isinstance(value, bool)
         or not isinstance(value, Integral)
@@ -138,7 +138,7 @@ def members(parameter: str, values: Any) -> tuple[Any, ...]:
 
 
 def flag(parameter: str, value: object) -> bool:
-    """True or False; nothing else is taken for one, since every text but the empty one counts as true."""
+    """True or False; refuses everything else, since every text but the empty one counts as true."""
     if not isinstance(plain(value), bool):
         raise InvalidParameter(
             parameter=parameter, value=value, must="be True or False", hint="a text or a number is not one"

@@ -4,7 +4,7 @@
 uses a few dozen of them: compiling took half of the time before any command did anything. This decorator takes the
 same options and gives a class that behaves alike: the fields are found by the standard library itself, so
 `dataclasses.fields`, `replace`, `asdict` and `is_dataclass` know the class, and standard data classes can inherit
-from it. Only `__init__` has text of its own, compiled at the first instance; the other methods are closures. The
+from it. Only `__init__` has source text, compiled at the first instance; the other methods are closures. The
 fields of an ordinary class are found when somebody asks for them, since its slots need the names alone.
 """
 
@@ -27,7 +27,7 @@ _MISSING = dataclasses.MISSING
 
 
 class _Factory:
-    """Stands for a default that a factory makes, in signatures as in the standard library's."""
+    """Represents a default from a factory, in signatures as in the standard library's."""
 
     def __repr__(self) -> str:
         return "<factory>"
@@ -38,7 +38,7 @@ _FACTORY = _Factory()
 
 @dataclasses.dataclass(init=False, repr=False, eq=False)
 class _Kinds:
-    """What the standard library calls the declarations that are no fields."""
+    """The standard library's names for declarations that are not fields."""
 
     shared: ClassVar[int]
     passed_on: dataclasses.InitVar[int]
@@ -154,7 +154,7 @@ def _processed(cls: type, *, init: bool, eq: bool, frozen: bool, kw_only: bool, 
 def _bare(cls: type) -> dict[str, Any]:
     """The annotations and defaults that a class declares itself, as the members of a class without bases and methods.
 
-    From such a class the standard library finds the fields and would compile nothing.
+    The standard library finds the fields in such a class and compiles nothing.
     """
     annotations = inspect.get_annotations(cls)
     for name, value in cls.__dict__.items():
@@ -185,7 +185,7 @@ def _inherited(cls: type) -> dict[str, Any]:
 
 
 def _ordinary(cls: type, bare: dict[str, Any], bases: list[type], kw_only: bool) -> tuple[str, ...] | None:
-    """The names of the fields of a class that the standard library could not refuse; None for any other class.
+    """The names of the fields of a class that the standard library would accept; None for any other class.
 
     Its fields have no options (`field`, `InitVar`), and no base adds a positional field or one without a slot. A
     `ClassVar` is known by its name if the module has that of `typing`.

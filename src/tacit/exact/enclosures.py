@@ -1,4 +1,4 @@
-"""Arrays of floats with a proved bound on how far each is from the real number it stands for.
+"""Arrays of floats with a proved bound on the distance of each from its real number.
 
 Only +, -, *, / and square root are used: IEEE 754 rounds them correctly, to within 2^-53 of the result,
 on every machine. Radii are inflated at each step by more than their own rounding can lose.
@@ -26,7 +26,7 @@ TINY = 1e-300
 
 
 class Enclosure:
-    """Reals x with |x - mid| <= rad, elementwise; a NaN or infinity in either stands for 'not known'."""
+    """Reals x with |x - mid| <= rad, elementwise; a NaN or infinity in either means 'not known'."""
 
     __slots__ = ("mid", "rad")
     __array_ufunc__ = None
@@ -80,7 +80,7 @@ class Enclosure:
         return Enclosure(self.mid[key], self.rad[key])
 
     def root(self) -> Enclosure:
-        """Square root; unknown where the argument may be 0 or negative."""
+        """Square root; unknown if the argument may be 0 or negative."""
         with np.errstate(invalid="ignore", divide="ignore"):
             low = self.mid * (1.0 - UNIT) - self.rad
             result = np.sqrt(self.mid)

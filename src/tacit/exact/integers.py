@@ -1,4 +1,4 @@
-"""Vectors of integers that never wrap around, and whose type tells nothing but the sums themselves."""
+"""Vectors of integers that never wrap around, and whose type depends on the sums alone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HALF = 1 << 62
 
 
 def unmasked(values: Any, *, name: str = "values") -> npt.NDArray[Any]:
-    """The values as an array; masked ones are refused, since the mask would be dropped and what it hides counted."""
+    """The values as an array; refuses masked values, since numpy would drop the mask and count the hidden numbers."""
     parts = values if isinstance(values, Sequence) and not isinstance(values, str | bytes) else ()
     if any(issubclass(kind, np.ma.MaskedArray) for kind in {type(values), *map(type, parts)}):
         raise InvalidParameter(
@@ -49,7 +49,7 @@ def real_array(values: npt.ArrayLike, *, name: str = "values") -> npt.NDArray[np
 
 
 def integer_array(values: npt.ArrayLike, *, name: str = "values") -> AnyArray:
-    """Integers of any length as an array: int64 where they fit, otherwise Python integers.
+    """Integers of any length as an array: int64 if they fit, otherwise Python integers.
 
     Floats are refused, even whole ones: rounding to the grid is a decision that belongs to the caller.
     """
@@ -83,9 +83,9 @@ def narrowed(values: AnyArray) -> AnyArray:
 
 
 def add_exact(values: npt.ArrayLike, noise: AnyArray) -> AnyArray:
-    """values + noise without overflow: int64 where every sum fits, otherwise Python integers.
+    """values + noise without overflow: int64 if every sum fits, otherwise Python integers.
 
-    The type depends on the sums alone, so that it tells no more than they do.
+    The sum; its type depends on the sums alone, so that it reveals no more than they do.
     """
     left, right = integer_array(values), integer_array(noise, name="noise")
     small = left.dtype != object and right.dtype != object

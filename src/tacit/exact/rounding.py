@@ -52,7 +52,7 @@ def exact_parameter(name: str, value: object, *, positive: bool = True, any_size
 
 
 def exact_value(name: str, value: object) -> Any:
-    """The number as it was given, if `exact_parameter` takes it: a field keeps the typed number."""
+    """The given number, if `exact_parameter` accepts it: a field keeps the typed number."""
     exact_parameter(name, value)
     return plain(value)
 
@@ -72,7 +72,7 @@ class Interval:
 
     @property
     def width(self) -> float:
-        """high - low (0 where both are the same infinity)."""
+        """high - low (0 if both are the same infinity)."""
         return 0.0 if self.low == self.high else self.high - self.low
 
     def __neg__(self) -> Interval:
@@ -165,7 +165,7 @@ def _digits(value: Exact, digits: int, rounding: str, slack: Decimal) -> str:
 
 
 def product(a: float, b: float) -> Interval:
-    """The adjacent floats around a b, or a b itself where it is a float."""
+    """The adjacent floats around a b, or a b itself if it is a float."""
     near = a * b
     if math.isinf(near):
         return Interval(low=min(near, _LARGEST), high=max(near, -_LARGEST))

@@ -1,9 +1,9 @@
-"""One search: where a monotone condition turns true, by halving.
+"""One search: the point at which a monotone condition becomes true, by halving.
 
 A condition is monotone if, once it holds, it holds for everything above. `bisected` keeps two ends: at the first the
 condition does not hold, at the second it does. Take the end on the safe side, so that the result is directed: the
-second if the predicate must hold, the first if it must not be exceeded. The ends that are given are never tried; the
-condition is asked once for each halving.
+second if the predicate must hold, the first if it must not be exceeded. The given ends are never tried; the condition
+is tested once for each halving.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def bisected(
 def bisected_arrays(
     holds: Callable[[AnyArray], AnyArray], low: AnyArray, high: AnyArray, *, halvings: int
 ) -> tuple[AnyArray, AnyArray]:
-    """The same for arrays, each place by itself: `holds` says it of all places at once."""
+    """The same for arrays, each place separately: `holds` tests all places at once."""
     import numpy as np
 
     for _ in range(halvings):

@@ -1,8 +1,8 @@
 """One thread for small linear algebra.
 
 OpenBLAS spreads even an inverse of 100 x 100 over all cores, and its threads then wait for each other longer than the
-work takes: four times as long on two idle cores, a hundred times where others want the cores too. If the libraries of
-numpy and scipy lie beside them, as in their wheels, they are limited to one thread. Otherwise nothing is done.
+work takes: four times longer on two idle cores, a hundred times on busy ones. If the libraries of
+numpy and scipy lie beside them, as in their wheels, they are limited to one thread. Otherwise it does nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PREFIXES, ENDINGS = ("scipy_openblas", "openblas"), ("64_", "")
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Inside, linear algebra runs on the thread that asks for it; the last one out gives the others back."""
+    """Inside, linear algebra runs on the calling thread; the last one out restores the other threads."""
     _limit.enter()
     try:
         yield

@@ -68,7 +68,7 @@ class Box:
     def inside(self, points: npt.ArrayLike) -> Floats:
         """Questions as an array (m, d) of floats; those outside of the box are refused.
 
-        Questions are public, so that the refusal tells nothing about the data.
+        Raises for points outside; questions are public, so that the refusal reveals nothing about the data.
         """
         array = as_points(points, self.dimension)
         if not bool(((array >= np.array(self.lows)) & (array <= np.array(self.highs))).all()):

@@ -2,9 +2,9 @@
 
     w_D = sum_i phi(x_i),     f_D(x) = s(x) . w_D / size
 
-Rows are first moved to the middle of a cell of a public lattice, and phi is rounded to a grid there, row by row: sums
-are then exact integers. phi is a product over the coordinates; so are the bounds on its length and on how far two of
-them lie apart (theorem `density-lattice`).
+Rows are first moved to the middle of a cell of a public lattice. There phi is rounded to a grid, row by row, so that
+sums are exact integers. phi is a product over the coordinates, and so are the bounds on its length and on the
+distance of two values (theorem `density-lattice`).
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ CELLS_IN_BLOCK = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DensityFamily(ABC):
-    """phi, s and how far one row can move w_D; public, without any data.
+    """phi, s and the largest move of w_D by one row; all public and computed without data.
 
     A subclass gives, for each coordinate, the table of phi on the lattice and the row of s at points.
     """
@@ -198,7 +198,7 @@ class DensityFamily(ABC):
         return lattice_ends(self, axis)[:2]
 
     def _one_move(self) -> float | None:
-        """sup |phi(x) - phi(y)|^2 of the only coordinate, where all pairs of its lattice are compared."""
+        """sup |phi(x) - phi(y)|^2 of the only coordinate, by comparing all pairs of its lattice."""
         return lattice_ends(self, 0)[2]
 
     def _kept(self) -> npt.NDArray[np.int64] | None:
@@ -218,12 +218,12 @@ class DensityFamily(ABC):
 
     @property
     def volume(self) -> float:
-        """Of the box."""
+        """The volume of the box."""
         return float(np.prod(self.box.sides))
 
     @property
     def coefficients(self) -> int:
-        """How many numbers are released."""
+        """The number of released numbers."""
         kept = self._kept()
         return math.prod(self.axis_sizes) if kept is None else int(kept.shape[0])
 
@@ -253,7 +253,7 @@ class DensityFamily(ABC):
     def l2_sensitivity(self, neighbours: Neighbours = Neighbours.REPLACE_ONE) -> float:
         """The L2 sensitivity of w_D to one row, rounding to the grid included; rounded up.
 
-        A replaced row may also come to count as absent: that moves w_D by phi alone, which is never further.
+        A replaced row may also become absent: that moves w_D by phi alone, which is never more.
         """
         length, move = self._ends()
         rounding = (SPACING + Fraction(2 * TABLE_ERROR)) * Fraction(
@@ -363,7 +363,7 @@ def _block(family: DensityFamily, axis: int, number: int) -> Floats:
 
 
 def axis_rows(family: DensityFamily, axis: int, cells: npt.NDArray[np.int64]) -> Floats:
-    """phi of one coordinate at these lattice cells; other cells in the same call change no number."""
+    """phi of one coordinate at these lattice cells; a cell's number does not depend on the other cells of the call."""
     if family.cells[axis] * family.axis_sizes[axis] <= LARGE_TABLE:
         return np.asarray(lattice_table(family, axis)[cells])
     out = np.empty((cells.size, family.axis_sizes[axis]))
@@ -398,7 +398,7 @@ def lattice_far(family: DensityFamily) -> float:
 
 
 def as_box(domain: object) -> Box:
-    """The declared domain; a PublicBox, as models take it, will do."""
+    """The declared domain; a PublicBox, as models take it, is accepted too."""
     if isinstance(domain, PublicBox):
         return Box(low=domain.low, high=domain.high)
     if not isinstance(domain, Box):

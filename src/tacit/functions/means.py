@@ -40,7 +40,7 @@ class Mean(ABC):
         """f_D at one point, at the working precision."""
 
     def norm_bound(self, kernel: Kernel) -> float | None:
-        """A public bound on |f_D| in the RKHS of the kernel, where the family has one."""
+        """A public bound on |f_D| in the RKHS of the kernel, if the family has one."""
         return None
 
     def __call__(self, points: npt.ArrayLike) -> Floats:
@@ -52,7 +52,7 @@ class Mean(ABC):
 class KernelCombination(Mean):
     """f_D = sum_i a_i K(x_i, .): a kernel density estimate, a support vector machine, a ridge regression.
 
-    The floats given are taken as the exact numbers that they are. `absolute_sum` is a public bound on sum |a_i|: it
+    Given floats count as the exact numbers that they store. `absolute_sum` is a public bound on sum |a_i|: it
     is part of what is proved about the family, never computed from the data. No row is ever printed.
     """
 
@@ -107,7 +107,7 @@ class KernelCombination(Mean):
     def enclosed(self, points: Floats) -> Enclosure:
         """Sums of 256 rows by matrix products, and those sums with their rounding errors kept beside them.
 
-        A product errs by 256 2^-53 of sum |a_i K| at most, in whatever order it is added; the kept errors leave two
+        A product errs by at most 256 2^-53 of sum |a_i K|, in any order of the additions; the kept errors leave two
         roundings more. `gram_error` is the kernel's share.
         """
         out, kernel = np.empty(points.shape[0]), self.kernel

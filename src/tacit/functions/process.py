@@ -63,7 +63,8 @@ class FiniteBasis:
         return np.stack([(gram * column).sum(axis=1) for column in self.matrix.T], axis=1)
 
     def distance(self, points: Floats) -> Floats:
-        """|K(x, .) - sum_j phi_j(x) phi_j| in the RKHS, rounded up: how far from the path the basis can be at x.
+        """|K(x, .) - sum_j phi_j(x) phi_j| in the RKHS, rounded up: a bound on the distance between path and basis at
+        x.
 
         Its square is K(x, x) - 2 |phi(x)|^2 + phi(x)'S phi(x).
         """
@@ -184,7 +185,7 @@ class PathValues:
     """One noisy path at some points: integers that stand for integer * spacing, and what sampling them cost.
 
     `numerical_delta` bounds the total variation between the drawn path and one with the release's guarantee; 0 means
-    exact. `added_std` is how much noise there is at a point beyond the ideal path's, at most: floats decompose the
+    exact. `added_std` bounds the extra noise at a point, beyond that of the ideal path: floats decompose the
     covariance, and it makes up for what they lose. It takes nothing from privacy and lies below the grid.
     """
 

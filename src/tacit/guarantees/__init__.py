@@ -1,9 +1,10 @@
 """Promises: bounds, units, conditions, and the laws between them. No data, no randomness. The only file
 that is read is the package's own register of theorems.
 
-Read in this order: `bounds/` (how much), `units.py` (for whom), `conditions.py` (given what),
-`guarantee.py` (the three together), `laws/` (what follows from what), `meaning.py` and `explain.py`
-(what it means for people), `theorems.py` (why it is true).
+Read in this order: `bounds/` (the amount of privacy loss), `units.py` (the protected unit), `conditions.py` (the
+assumption), `guarantee.py` (all three together, and their sentences), `laws/` (the rules between guarantees),
+`meaning.py` (the
+meaning for people), `theorems.py` (the proofs).
 """
 
 from tacit.guarantees.algebra import compose, group, parallel, post_process, repeat, subsample

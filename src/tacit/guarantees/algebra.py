@@ -131,7 +131,7 @@ def _compose_guarantees(
 
 
 def _either_order(part: Guarantee) -> Bound:
-    """Where a unit is replaced, neither of two neighbours comes first: releases may turn opposite ways.
+    """Under replacement two neighbours have no order: releases may turn opposite ways.
 
     A profile in two directions is then the larger of both. Where a unit is added or removed, the directions of all
     releases are the same two.
@@ -205,7 +205,7 @@ def post_process(what: Bound) -> Bound: ...
 @overload
 def post_process(what: Guarantee) -> Guarantee: ...
 def post_process(what: Part) -> Part:
-    """The promise of whatever is computed from the release without the data."""
+    """The promise of anything computed from the release without the data."""
     if isinstance(what, Guarantee):
         return what.post_processed()
     return post_process_bound(_a_bound(what))

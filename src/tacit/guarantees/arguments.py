@@ -30,7 +30,7 @@ def instance(parameter: str, value: T, kind: type[Any], *, must: str, hint: str 
 
 
 def a_kind(parameter: str, value: T, kind: type[Any], *, must: str, hint: str = "") -> T:
-    """The class, if it is one below `kind`."""
+    """The class, if it is a subclass of `kind`."""
     if not isinstance(value, type) or not issubclass(value, kind):
         raise InvalidParameter(parameter=parameter, value=value, must=must, hint=hint)
     return value
@@ -44,7 +44,7 @@ def how_many(parameter: str, value: object, *, least: int = 1) -> int:
 
 
 def listed(parameter: str, value: Iterable[Any] | object, *, must: str = "be a list") -> tuple[Any, ...]:
-    """The members of a list, tuple, array or other iterable; a text is not a list of its letters."""
+    """The members of a list, tuple, array or other iterable; a text does not count as a list of its letters."""
     if isinstance(value, str | bytes | dict) or not isinstance(value, Iterable):
         raise InvalidParameter(parameter=parameter, value=type(value).__name__, must=must)
     try:

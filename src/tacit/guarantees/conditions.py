@@ -1,11 +1,11 @@
 """The condition of a guarantee: always, over random data, under priors, against bounded adversaries.
 
-Differential privacy is the condition `Always`. The others are weaker statements under the same bound;
-each is a type of its own, prints itself, and never turns into another silently. How two of them compose
+Differential privacy is the condition `Always`. The other conditions are weaker statements under the same bound. Each
+has its own type and its own text, and never turns into another silently. How two of them compose
 is part of the condition:
 
     Always           with Always: Always.
-    RandomData       gammas add, for mechanisms fixed in advance; adaptively there is no law.
+    RandomData       gammas add, for mechanisms fixed in advance; for adaptive ones no law is known.
     Priors           no law, unless the conditions of Groce Thm 5.6 or 6.8 are declared (laws/compose.py).
     BoundedAdversary advantages add (SIM), or add with a factor e^epsilon (IND).
 

@@ -1,9 +1,9 @@
 """The algebra's interface of a privacy curve, whatever computes it.
 
 A `Curve` answers delta(epsilon) in one direction of neighbouring, certified from both sides. A `Composer` makes
-curves and joins them. The room `tacit.pld` has the only one and installs it when it is imported; because rooms
-import only what stands before them, the algebra names that room once, as a string, here: `composer()` imports it
-when the first curve is asked for, so that `tacit.compose` works without the caller knowing of it.
+curves and joins them. The room `tacit.pld` has the only composer and installs it on import. Rooms import only earlier
+rooms, so the algebra names that room once, as a string, here: `composer()` imports it when the first curve is asked
+for, and `tacit.compose` works without an import by the caller.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Curve(Protocol):
         ...
 
     def rises_to(self, other: Any) -> bool:
-        """Whether the other has the same kinds of parts, as many or more, none with a smaller parameter: then
+        """Whether the other has at least as many parts of each kind, none with a smaller parameter: then
         it lies above at every real epsilon."""
         ...
 
@@ -56,14 +56,14 @@ class Curve(Protocol):
 
 
 Directions: TypeAlias = tuple[Curve, ...]
-"""One curve where it holds in both directions of neighbouring; else one each for removal and addition."""
+"""One curve if it holds for both orders of neighbours; else one each for removal and addition."""
 
 
 class Composer(Protocol):
-    """Makes curves and joins them; whatever returns `Directions` is valid in every direction."""
+    """Makes curves and joins them; any returned `Directions` are valid in every direction."""
 
     def is_curve(self, value: object) -> bool:
-        """Whether this is a curve of this composer."""
+        """Whether `value` is a curve of this composer."""
         ...
 
     def of_pair(self, pair: Any) -> Directions:
@@ -103,7 +103,7 @@ class Composer(Protocol):
         ...
 
     def grouped(self, curves: Directions, size: int) -> Directions:
-        """For `size` units at once."""
+        """The curves for `size` units at once."""
         ...
 
     def poisson_sampled(self, curves: Directions, rate: float) -> Directions:
@@ -115,7 +115,7 @@ class Composer(Protocol):
         ...
 
     def thinned(self, curves: Directions, rate: float) -> Directions:
-        """With probability 1 - rate both neighbours give one and the same output."""
+        """The curves if, with probability 1 - rate, both neighbours give the same output."""
         ...
 
     def gaussian_squared(self, curves: Directions) -> Fraction | None:
@@ -123,7 +123,7 @@ class Composer(Protocol):
         ...
 
     def approximate_point(self, curves: Directions) -> tuple[float, float] | None:
-        """(epsilon, delta) where the curves are the worst ones of that promise."""
+        """(epsilon, delta), if the curves are the worst ones of that promise."""
         ...
 
 

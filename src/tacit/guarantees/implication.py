@@ -1,6 +1,6 @@
 """When one bound contains another: decided by a theorem and a certified number, or not at all.
 
-`implies` may say no where the truth is yet unknown; it never says yes where a curve says no.
+`implies` may answer no although the truth is unknown; it never answers yes against a curve.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Order(Enum):
 
 
 def compare(known: Profile, wanted: Profile) -> tuple[Order, float | None]:
-    """Whether every direction of `known` is below that of `wanted`; if not, with an epsilon where it is above."""
+    """Whether `known` is below `wanted` in every direction; if not, an epsilon where it is above."""
     found: tuple[Order, float | None] = (Order.BELOW, None)
     for index in range(max(len(known.directions), len(wanted.directions))):
         one = known.directions[min(index, len(known.directions) - 1)]
@@ -62,7 +62,7 @@ def _below(one: Curve, other: Curve) -> tuple[Order, float | None]:
 
 
 def _right_half(one: Curve, other: Curve) -> tuple[Order, float | None]:
-    """On [0, infinity)."""
+    """Whether the order holds on [0, infinity)."""
     left = MOST_POINTS
     last = one.epsilon(other.delta(math.inf).low).high
     if math.isinf(last):

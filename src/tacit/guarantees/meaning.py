@@ -2,7 +2,7 @@
 
 Each reading is an upper bound on what *any* adversary can do, valid for every kind of bound, because it
 uses the curve delta(epsilon) only. The curve may be read at any epsilon: a coarse search costs tightness,
-never validity. These are the readings of a bound that holds always; meaning.py has those of guarantees.
+never validity. These readings belong to bounds that hold always; meaning.py has those of guarantees.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _gaussian_power(mu: float, size: float) -> float:
 
 
 def _search_points(bound: Bound) -> list[float]:
-    """Epsilons from 0 to where the curve has all but vanished, denser near 0."""
+    """Epsilons from 0 until the curve has nearly vanished, denser near 0."""
     far = bound._epsilon(1e-12)
     if math.isinf(far):
         far = bound._epsilon(max(bound._delta(math.inf) * 1.0000001, 1e-12))
@@ -184,7 +184,7 @@ def deterministic_is_constant(bound: Bound) -> bool:
 
 
 def _bound(given: Bound) -> Bound:
-    """A bound; a whole guarantee is not one, because its condition would be lost."""
+    """A bound; refuses a whole guarantee, because its condition would be lost."""
     return instance(
         "bound",
         given,
@@ -214,7 +214,7 @@ def _stated(given: Approximate) -> tuple[float, float]:
 
 
 def about_neighbours(unit: Unit, condition: Condition, what: str) -> None:
-    """Refuse a reading about two versions of one unit's data where the bound does not speak of every such two."""
+    """Refuses a reading about two versions of one unit's data if the bound does not cover every such pair."""
     if isinstance(condition, Priors) or isinstance(unit, Coupled):
         raise NoLaw(
             operation=f"{what} in coupled worlds",
@@ -273,14 +273,14 @@ def reading_of_best_guess(bound: Bound, unit: Unit, condition: Condition, prior:
 
 @law("bounded-guess", operation="meaning", rests_on="bounded-adversary-readings")
 def bounded_guess(bound: Bound, condition: BoundedAdversary, prior: float) -> float:
-    """The guess plus a (SIM), or plus a times the smaller of the two odds (IND)."""
+    """The bound of the stand-in plus a (SIM), or plus a times the smaller of the two odds (IND)."""
     share = min(prior, 1 - prior) if condition.definition is Indistinguishability.IND else 1.0
     moved = upper(lambda: ball(best_guess(bound, prior)) + ball(share) * ball(condition.advantage))
     return min(1.0, moved)
 
 
 def average_guess(bound: Bound, unit: Unit, condition: Condition, prior: float = 0.5) -> float:
-    """The largest probability, over data drawn at random, of telling a row from a fresh draw put in its place."""
+    """The largest probability, over data drawn at random, of distinguishing a row from a fresh draw in its place."""
     if not isinstance(condition, RandomData):
         return reading_of_best_guess(bound, unit, condition, prior)
     return random_guess(best_guess(bound, probability("prior", prior)), condition)
@@ -288,7 +288,7 @@ def average_guess(bound: Bound, unit: Unit, condition: Condition, prior: float =
 
 @law("random-guess", operation="meaning", rests_on="random-data-average-guess")
 def random_guess(guess: float, condition: RandomData) -> float:
-    """guess + gamma (1 - guess): where the bound fails, everything may be known."""
+    """guess + gamma (1 - guess): if the bound fails, everything may be known."""
     return min(1.0, upper(lambda: ball(guess) + ball(condition.gamma) * (1 - ball(guess))))
 
 
@@ -309,7 +309,7 @@ def reading_of_posterior_shift(bound: Bound, unit: Unit, condition: Condition) -
 def reading_of_incentive(
     bound: Bound, unit: Unit, condition: Condition, delta: float | None = None
 ) -> Incentive:
-    """How much one unit's data can raise the expectation of any harm; `delta` is the bound's own if it has one."""
+    """The largest rise in the expectation of any harm by one unit's data; `delta` is the bound's own, if it has one."""
     about_neighbours(unit, condition, "the incentive reading")
     plain = incentive(bound, delta=delta)
     return bounded_incentive(plain, condition) if isinstance(condition, BoundedAdversary) else plain

@@ -54,7 +54,7 @@ def to_record(guarantee: Guarantee) -> dict[str, Any]:
 
 
 def from_record(record: dict[str, Any]) -> Guarantee:
-    """The guarantee that a record describes; unknown kinds and other versions are refused."""
+    """The guarantee that a record describes; refuses unknown kinds and other versions."""
     if not isinstance(record, dict) or record.get("version") != VERSION:
         raise InvalidParameter(
             parameter="version",

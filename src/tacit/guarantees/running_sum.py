@@ -1,4 +1,4 @@
-"""The one running sum: what adds up under each kind of bound, exactly, and the bound that a sum is.
+"""The one running sum: the currency of each kind of bound, exactly, and the bound of a sum.
 
     kind            what adds up                     theorem
     pure            epsilon                          compose-pure
@@ -35,11 +35,14 @@ Rounded = Callable[[Any], float]
 MOST_DIGITS = 120
 """Texts show no more digits of a sum than these."""
 SUM_BITS = 4096
-"""A running sum whose denominator is longer is rounded up to this many binary places: fractions of ever new
-denominators would make each sum longer than the one before. Sums of floats and of decimals never come near."""
+"""A running sum with a longer denominator is rounded up to this many binary places, because fractions with new
+denominators would make each sum longer than the one before. Sums of floats and of decimals never come near.
+"""
 
 ROOT_BITS = 160
-"""Roots that are kept as rationals have so many digits: far more than a float, so that none decides about a budget."""
+"""The number of digits of roots that are kept as rationals: far more than a float, so that none decides about
+a budget.
+"""
 
 NOTHING: Mapping[str, Fraction] = {}
 
@@ -76,11 +79,11 @@ class Currency(ABC):
 
     @abstractmethod
     def of_bound(self, bound: Bound, exact: Mapping[str, Fraction] = NOTHING) -> Amounts:
-        """The numbers of a bound of this kind; `exact` has those that a float only approximates."""
+        """The numbers of a bound of this kind; `exact` has the exact ones, which a float only approximates."""
 
     @abstractmethod
     def of_release(self, release: Described, *, neighbours: Neighbours) -> Amounts | None:
-        """The cost of a release, by its own description; None if it has no bound of this kind."""
+        """The cost of a release, by its own description; None without a bound of this kind."""
 
     @abstractmethod
     def bound(self, amounts: Amounts, rounded: Rounded = up) -> Bound:
@@ -103,7 +106,7 @@ class Currency(ABC):
         return dict.fromkeys(self.names, Fraction(0))
 
     def _number(self, bound: Bound, name: str, exact: Mapping[str, Fraction]) -> Fraction | None:
-        """One number of a bound; one of another kind would lose the numbers that this sum has no name for (a delta)."""
+        """One number of a bound; refuses another kind, whose other numbers (a delta) this sum would lose."""
         if bound.kind != self.kind:
             raise InvalidParameter(
                 parameter="bound", value=bound.kind, must=f"be of the sum's kind, {self.kind}", hint="convert it first"
@@ -217,7 +220,7 @@ class _SquaredMus(Currency):
 
 @dataclass(frozen=True, slots=True)
 class Divergences(Currency):
-    """Rényi divergences at orders that were fixed before anything was run; each order is a sum of its own."""
+    """Rényi divergences at orders that were fixed before the first run; each order has its own sum."""
 
     kind: ClassVar[str] = "renyi"
     theorem: ClassVar[str] = "compose-renyi"
@@ -226,7 +229,7 @@ class Divergences(Currency):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Each order has a name of its own, and so a sum and a limit of its own."""
+        """Each order has a separate name, and so a separate sum and limit."""
         return tuple(f"epsilon at order {_order(a)}" for a in self.orders)
 
     def of_bound(self, bound: Bound, exact: Mapping[str, Fraction] = NOTHING) -> Amounts:
@@ -257,7 +260,7 @@ _BY_KIND: dict[str, Currency] = {c.kind: c for c in (PURE, APPROXIMATE, CONCENTR
 
 
 def currency_of(bound: Bound) -> Currency | None:
-    """The sum in this bound's own terms; None for a kind that has no running sum (a curve)."""
+    """The currency of this bound; None for a kind without running sums (a curve)."""
     orders = getattr(bound, "orders", None)
     return Divergences(orders) if bound.kind == Divergences.kind and orders else _BY_KIND.get(bound.kind)
 
@@ -320,7 +323,9 @@ def root(square: Fraction, rounded: Rounded = up) -> float:
 
 
 def rational_root(square: Fraction, rounded: Rounded = up, bits: int = ROOT_BITS) -> Fraction:
-    """The square root of a rational: exactly where it is one, else to so many binary digits in the given direction."""
+    """The square root of a rational: exact for a rational root, else to this number of binary digits in the given
+    direction.
+    """
     if square == 0:
         return Fraction(0)
     above, below = math.isqrt(square.numerator), math.isqrt(square.denominator)

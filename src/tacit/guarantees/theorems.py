@@ -50,7 +50,7 @@ def register(
     assumptions: str = "none beyond the definitions",
     standing: Standing = Standing.AS_PRINTED,
 ) -> None:
-    """Enter one theorem; an id is given once."""
+    """Registers one theorem; an id may be used once."""
     refuse_if(id in THEOREMS, "id", id, "be registered once")
     THEOREMS[id] = Theorem(
         id=id, statement=statement, source=source, assumptions=assumptions, standing=standing

@@ -1,7 +1,7 @@
 """The unit of a guarantee: the change of the data that must stay unnoticed.
 
-A unit defines one *step* between neighbouring data sets. Two neighbour relations exist in the
-field, and a number without its relation means nothing:
+A unit defines one *step* between neighbouring data sets. The field uses two neighbour relations, and a number without
+its relation means nothing:
 
     replace-one      one unit's data are exchanged for any other data; the number of units is public
     add-or-remove    one unit's data are added or taken away; the number of units is protected too
@@ -31,7 +31,7 @@ class Neighbours(StrEnum):
 
     @classmethod
     def parse(cls, value: str | Neighbours) -> Neighbours:
-        """The relation with this name; anything else is refused with the nearest right word."""
+        """The relation with this name; an unknown name is refused with the nearest known one."""
         try:
             return cls(value)
         except ValueError:
@@ -80,7 +80,7 @@ class Rows(Unit):
 class People(Unit):
     """One person (or school, household, ...) with all their rows, of which at most `at_most` are used.
 
-    `groups` bounds in how many groups (keys of a `by`) a person may be counted; None if not declared. `each` is a
+    `groups` bounds the number of groups (keys of a `by`) of a person; None if not declared. `each` is a
     column and how many rows with one value of it are used at most: ("year", 1) for a panel with one row a year.
     """
 
@@ -118,7 +118,7 @@ class People(Unit):
 
     @property
     def reach(self) -> int:
-        """In how many groups at most a person's rows lie: each row lies in one."""
+        """The largest number of groups of a person: each row lies in one."""
         return self.at_most if self.groups is None else min(self.groups, self.at_most)
 
 
@@ -196,7 +196,7 @@ def people(
     at_most_each: Mapping[str, int] | None = None,
     neighbours: str | Neighbours = Neighbours.ADD_OR_REMOVE,
 ) -> People:
-    """Protect each person with all their rows; `column` says whose row it is.
+    """Protects each person with all their rows; `column` identifies the person of a row.
 
     `at_most_each={"year": 1}` uses at most one row of a person with each year: for panels, where releases by year then
     need less noise.

@@ -1,8 +1,8 @@
 """Records of spending: reserve, run, commit, in one SQLite file or a PostgreSQL database.
 
-Read in this order: `entries.py` (what is kept, and who), `budget.py` (running totals and checks), `register.py` (who
-may do what), `log.py` (how entries hang together and what they amount to), `store.py` (where they lie, who writes
-next), `approvals.py` (roles, approvals, withdrawals), `ledger.py` (all of it as one), `looks.py` (who has seen the
+Read in this order: `entries.py` (the entries and analysts), `budget.py` (running totals and checks), `register.py`
+(roles and rights), `log.py` (the chain of entries and its totals), `store.py` (storage and the order of writers),
+`approvals.py` (roles, approvals, withdrawals), `ledger.py` (all of it as one), `looks.py` (earlier looks at the
 data), `verify.py`.
 """
 
@@ -14,6 +14,7 @@ from tacit.ledger.log import FORMAT, Problem, Verification
 from tacit.ledger.looks import looked, record_plan, seen
 from tacit.ledger.on_random_data import on_random_data, standing_on_random_data
 from tacit.ledger.register import Open
+from tacit.ledger.rows_beside import keep_rows, remove_rows
 from tacit.ledger.verify import verify_ledger
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "alone",
     "export",
     "filtered",
+    "keep_rows",
     "looked",
     "on_random_data",
     "overview",
@@ -43,6 +45,7 @@ __all__ = [
     "parts_words",
     "record_plan",
     "recount",
+    "remove_rows",
     "running_total",
     "seen",
     "standing_alone",

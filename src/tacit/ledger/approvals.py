@@ -1,7 +1,7 @@
 """The custodian's acts: roles, requests and approvals, notes, withdrawals and replacements.
 
 Every act is an entry of the chain, written in an exclusive transaction by the same rules that `verify` applies to it
-later (`register.py`). None of them gives anything back: charges stay charged.
+later (`register.py`). None of them returns budget: charges stay charged.
 """
 
 from __future__ import annotations
@@ -81,7 +81,8 @@ class Approvals(Log):
         """Write down that a name has these roles from now on, and signs with this public key (no roles: no more).
 
         A name belongs to one person for ever: one that is known is changed where the key is the same, or where
-        `change` says that it is the same person. `by` says who said so; where the ledger knows a custodian, one must.
+        `change` says that it is the same person. `by` names who said so; if the ledger knows a custodian, it must be
+        one.
         """
         person = Person(name=name, roles=roles, key=key)  # type: ignore[arg-type]
         said = {**person_body(person), "change": flag("change", change), **_said(by, note)}
@@ -95,7 +96,7 @@ class Approvals(Log):
         return self._write(work)
 
     def demand(self, four_eyes: bool, *, by: str = CUSTODIAN, note: str = "") -> Entry:
-        """From now on every charge needs an approval, or none does."""
+        """Demands an approval for every charge from now on, or for none."""
         return self._say("rule", four_eyes=flag("four_eyes", four_eyes), **_said(by, note))
 
     def share(
@@ -106,7 +107,7 @@ class Approvals(Log):
         *,
         by: str = CUSTODIAN,
     ) -> Entry:
-        """Set the limit of one analyst ("*": of everybody who has none) from now on."""
+        """Sets the limit of one analyst ("*": of everybody without one) from now on."""
         share, name = AnalystShare.of(bound, self.budget, exact), text("analyst", analyst)
         return self._say("share", analyst=name, by=text("by", by), **share_body(share, self.budget))
 
@@ -115,7 +116,7 @@ class Approvals(Log):
         return self._read(lambda state: {k: v.bound for k, v in state.shares.items()})
 
     def check_shares(self, shares: Mapping[str, Bound]) -> None:
-        """Refuse shares that are not those of the ledger: a plan states them when the ledger is made, and no later."""
+        """Refuses shares that differ from the ledger's: a plan states them only when the ledger is made."""
         known = self.shares() if shares else {}
         for name, bound in shares.items():
             if known.get(name) != bound:
@@ -131,7 +132,7 @@ class Approvals(Log):
     ) -> tuple[int, Open]:
         """Ask for an approval of exactly this: its number, and the open request. Charges nothing.
 
-        A request that would not fit is refused at once. The same request twice is one request.
+        A request that would not fit is refused at once. A repeated request does not make a second one.
         """
         self._acceptable(request)
         if charge_check is None:
@@ -317,7 +318,8 @@ class Approvals(Log):
     ) -> State:
         """The sums with this charge, if it fits the budget and the analyst's share; a refusal if it does not."""
         draft = charge_of(body, sequence=self._sequence + 1, time=now())
-        refuse_seen(draft, self._state.looks, lambda: self._history(connection).plans)
+        if self._state.looks:
+            refuse_seen(draft, self._state.looks, lambda: self._history(connection).plans)
         _spelled_alike(draft.analyst, self._state)
         self._admit("analyst", draft.analyst)
         state = self._state.charged(draft)
@@ -395,7 +397,7 @@ class Approvals(Log):
         return entry
 
     def _admit(self, parameter: str, name: str) -> None:
-        """A name that the ledger knows by these very characters, or a new one that is no lookalike."""
+        """A name that the ledger knows by the same characters, or a new one that resembles none."""
         state = self._state
         people, shares, analysts = state.register.people, state.shares, state.analysts
         if name in people or name in shares or name in analysts:
@@ -456,7 +458,7 @@ def replaced_with(said: Iterable[Entry], number: int) -> tuple[str, ...]:
 
 
 def _signature(given: Mapping[str, str] | None) -> dict[str, str]:
-    """A signature as plain data, and nothing beside it; empty for none."""
+    """A signature as plain data, without further fields; empty for none."""
     if given is None:
         return {}
     names = {"algorithm", "key", "value"}
@@ -483,6 +485,6 @@ def _spelled_alike(name: str, state: State) -> None:
     for known in state.shares:
         if folded(known) == folded(name) or (name not in state.register.people and alike(known, name)):
             raise NotAllowed(
-                who=name, what="be charged", reason=f"the share is that of {known!r}, which is read alike",
+                who=name, what="be charged", reason=f"the share is that of {known!r}, a name that looks the same",
                 hint="spell the analyst as tacit ledger show has it",
             )  # fmt: skip

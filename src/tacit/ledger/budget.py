@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """A bound that may not be exceeded, its exact numbers where they are known, and whose limit it is."""
+    """A bound that may not be exceeded, its exact numbers if they are known, and the owner of the limit."""
 
     bound: Bound
     exact: Mapping[str, Fraction] = field(default_factory=dict)
@@ -71,7 +71,7 @@ def in_currency(charge: Guarantee, budget: Guarantee) -> None:
 
 
 def _within(charge: Guarantee, budget: Guarantee) -> bool:
-    """Does it hold always, under the budget's condition, or under RandomData with no larger gamma?"""
+    """Whether it holds always, under the budget's condition, or under RandomData with no larger gamma."""
     own, given = charge.condition, budget.condition
     if isinstance(own, RandomData) and isinstance(given, RandomData):
         # A decimal that is rounded up may be one float above the budget's; the sums are compared as fractions.
@@ -90,7 +90,7 @@ def share(bound: Bound, budget: Guarantee) -> Bound:
 
 
 def zero(budget: Guarantee) -> Amounts:
-    """The running sum before the first charge; empty if the budget's kind has none."""
+    """The running sum before the first charge; empty for a kind of budget without one."""
     currency = currency_of(budget.bound)
     return currency.zero() if currency is not None and isinstance(budget.condition, Always) else {}
 
@@ -124,7 +124,7 @@ def reading(total: Amounts, limit: Limit) -> tuple[Bound, Bound]:
 def _undusted(total: Amounts, limit: Limit) -> Amounts:
     """The remainder, or 0 if it is less than a billionth of the limit: no release could be bought for it.
 
-    Only told: a charge is compared with the exact sums.
+    For display only: a charge is compared with the exact sums.
     """
     ceiling = _ceiling(limit)
     left = rest(total, ceiling)
@@ -135,9 +135,10 @@ def _undusted(total: Amounts, limit: Limit) -> Amounts:
 
 
 def parts_of(bound: Bound, exact: Mapping[str, Fraction], limit: Limit) -> dict[str, float]:
-    """A price as parts of a limit, by what adds up: of epsilon and of delta, of rho, of mu squared; rounded up.
+    """A price as parts of a limit, by the currency that adds up: of epsilon and of delta, of rho, of mu squared;
+    rounded up.
 
-    Of Rényi divergences the largest part over the orders. A number that the limit has none of has no part.
+    Of Rényi divergences the largest part over the orders. A number that is missing in the limit has no part.
     """
     currency = _currency(limit.bound)
     ceiling, own = _ceiling(limit), currency.of_bound(bound, exact)
@@ -195,7 +196,7 @@ def _sum(currency: Bound, charges: Iterable[Charge]) -> Amounts:
 
 
 def _currency(bound: Bound) -> Currency:
-    """In what sums are kept; a kind without one never gets here (`addable`)."""
+    """The currency of the sums; `addable` stops bounds of other kinds earlier."""
     found = currency_of(bound)
     if found is None:
         raise _no_total(bound)
@@ -214,7 +215,7 @@ def recount(decode: Callable[[Mapping[str, Any]], T], total: Callable[[Sequence[
     """A check that forgets the prices and folds the events anew: decode each record, total them, compare.
 
     `total` must give a bound of the budget's kind, and must be a valid filter if parameters are chosen as
-    one goes; a total that is only valid for a plan fixed in advance is not.
+    one goes; a total that only holds for a plan fixed in advance does not.
     """
 
     def check(charges: Sequence[Charge], limit: Limit) -> None:

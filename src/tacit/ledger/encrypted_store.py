@@ -3,7 +3,8 @@
     tacit_sealed    name, part, body: parts are inserted and never changed
 
 A body is encrypted and authenticated (AES-256-GCM) under a key that is derived from the ledger's secret, and bound to
-the ledger, its name and its part: one in another's place is noticed. Transactions are those of the ledger, so that
+the ledger, its name and its part. So a body in the wrong place is noticed.
+Transactions are those of the ledger, so that
 writers take turns and an ended transaction is on the disk. Nothing of it is exported.
 """
 
@@ -62,7 +63,7 @@ class EncryptedStore:
         self._made = False
 
     def read(self, work: Callable[[StoreTransaction], T]) -> T:
-        """Do this in a transaction that sees one state and writes nothing."""
+        """Runs this work in a transaction that sees one state and writes nothing."""
 
         def look(connection: Connection) -> T:
             return work(StoreTransaction(self, connection, there=connection.has(SEALED)))
@@ -70,9 +71,9 @@ class EncryptedStore:
         return self._store.read(look)
 
     def write(self, work: Callable[[StoreTransaction], T]) -> T:
-        """Do this in an exclusive transaction, and return when it is durable.
+        """Runs this work in an exclusive transaction, and returns when it is durable.
 
-        It may be done again where the database says that it came to nothing: `work` has no other effect.
+        It may run again if the database says that it did not commit, so `work` must have no other effect.
         """
 
         def inside(connection: Connection) -> T:

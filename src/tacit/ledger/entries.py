@@ -1,10 +1,10 @@
 """The contents of the ledger: requests with their price, entries in a chain, tickets, recorded answers.
 
-An entry is never changed. A charge is one entry (`reserve`); what became of it is another (`commit` with the digest of
-the answer, or `failed`); a sub-budget is a third kind (`share`); a `look` at the data and the record of a `plan` charge
-nothing (`looks.py`). Roles, and later notes about charges, are kinds of their own (`person`, `rule`, `request`,
-`approve`, `close`, `note`, `withdraw`, `supersede`). Each entry carries the digest of the one before it (the first: of
-the header), the running sum of all charges up to it (`total`), and the digest of the other facts for the next one
+An entry is never changed. A charge is one entry (`reserve`), its result another (`commit` with the digest of the
+answer, or `failed`), and a sub-budget is a third kind (`share`). A `look` at the data and the record of a `plan`
+charge nothing (`looks.py`). Roles, and later notes about charges, are kinds of their own (`person`, `rule`, `request`,
+`approve`, `close`, `note`, `withdraw`, `supersede`). Each entry carries the digest of the previous one (the first: of
+the header), the running sum of all charges so far (`total`), and the digest of the other facts for the next one
 (`state`).
 """
 
@@ -20,7 +20,7 @@ from fractions import Fraction
 from typing import Any
 
 from tacit.errors import InvalidParameter, TacitError, UnknownName, shows_nothing, visible
-from tacit.exact.canonical import canonical, plain, sha256
+from tacit.exact.canonical import canonical, canonical_of_parsed, plain, sha256
 from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Bound, Guarantee, RandomData
 from tacit.guarantees.record import from_record, to_record
@@ -47,7 +47,7 @@ _D = -121665 * pow(121666, -1, _P) % _P
 
 
 def is_key(key: bytes) -> bool:
-    """Is it a point of the curve, written in the one way, whose order does not divide 8?
+    """Whether it is a point of the curve, in its only valid notation, whose order does not divide 8.
 
     For a point of small order signatures can be made up by anybody, without a private key.
     """
@@ -67,7 +67,7 @@ def is_key(key: bytes) -> bool:
 
 
 def _doubled(x: int, y: int) -> tuple[int, int]:
-    """A point added to itself; the curve's law has no exceptions."""
+    """A point added to itself; the curve's addition law has no exceptions."""
     product = _D * x * x * y * y % _P
     return (
         2 * x * y * pow(1 + product, -1, _P) % _P,
@@ -96,7 +96,8 @@ def holds(key: bytes, signature: Any, format: str, digest: str) -> bool:
 
 
 def text(parameter: str, value: object, *, longest: int = 500, empty: bool = False) -> str:
-    """A short, printable text; not empty, unless that is said. Records may have been written by old rules."""
+    """A short, printable text; it may be empty only if the caller allows it.
+    Records may have been written by old rules."""
     if not isinstance(value, str) or not (value or empty) or len(value) > longest or not value.isprintable():
         raise InvalidParameter(
             parameter=parameter,
@@ -142,7 +143,7 @@ ASKERS = ("analyst", "custodian")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
-    """A name with its roles (none: not any more), and the 32 bytes of its public key in hexadecimal, if it has one."""
+    """A name with its roles (none: all removed), and the 32 bytes of its public key in hexadecimal, if it has one."""
 
     name: str
     roles: tuple[str, ...]
@@ -205,7 +206,7 @@ KINDS = (
 
 
 def exact_amounts(guarantee: Guarantee, exact: Mapping[str, Fraction] | None) -> dict[str, Fraction]:
-    """The rational numbers that a guarantee's floats stand for, where the caller knows them.
+    """The exact rational numbers behind a guarantee's floats, if the caller knows them.
 
     A float is the binary number that it is: five times 0.2 is more than 1. Who calibrated to the fraction
     1/5 may say so; it must round to the float that the guarantee states.
@@ -245,7 +246,7 @@ class Request:
     """One question with its price, before it is paid.
 
     `key` says which question it is: the same key about the same version of the same table is answered from the
-    record. Table and version are public and declared: nothing about them is read from the data.
+    record. Table and version are public and declared: neither is read from the data.
     `event` is what will be run, as plain data that the accounting room writes and reads.
     `charge` is the price in the budget's own kind, unit and condition; `exact` its numbers as fractions,
     where the mechanism is calibrated to those and not to the floats. `told` says in words what is asked, one table
@@ -314,7 +315,7 @@ def _told(given: Any) -> list[dict[str, Any]]:
 
 
 def protected_files(files: Any) -> tuple[Any, ...]:
-    """Every file of the protected tables of a declared set, each once; a table that lies in no file is None."""
+    """Every file of the protected tables of a declared set, once; None for a table outside of files."""
     if not isinstance(files, dict) or not set(files) <= {"protected", "public"} or not files.get("protected"):
         raise InvalidParameter(parameter="files", value="something else", must="be a declared set of files")
     found: dict[str, Any] = {}
@@ -349,8 +350,8 @@ class Ticket:
     """The right to run one request: its charge is durable. `digest` names the entry, for a certificate.
 
     `spent` and `left` are the running total at that moment, this charge included (None under a check of one's own).
-    `approved_by` names whose signed approvals the charge rests on, `signed` who keeps the key of each (where that was
-    said); `seen` is what the ledger says of looks at the data that are older than the plan (`tacit.ledger.looks`).
+    `approved_by` names the signers of the approvals behind the charge, `signed` the keeper of each key (if that was
+    recorded); `seen` is the ledger's remark about looks at the data before the plan (`tacit.ledger.looks`).
     """
 
     sequence: int
@@ -368,7 +369,8 @@ class Ticket:
 class Correction:
     """A later note about a charge: its release was withdrawn, or another one replaces it.
 
-    `release` is empty if it is about all releases of the charge; `replaced_by` is the charge that replaces it.
+    `release` is empty if the correction is about all releases of the charge; `replaced_by` is the charge that
+    replaces it.
     """
 
     kind: str
@@ -387,7 +389,7 @@ class Correction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """An answer from the record: nothing was charged now; `charge` is the earlier payment, by entry `digest`.
+    """An answer from the record, at no charge now; `charge` is the earlier payment, by entry `digest`.
 
     `corrections` says whether it was withdrawn or replaced since.
     """
@@ -463,7 +465,7 @@ def charge_of(body: Mapping[str, Any], *, sequence: int, time: str) -> Charge:
 
 
 def reserve_body(request: Request, table: str) -> dict[str, Any]:
-    """What a `reserve` entry says."""
+    """The content of a `reserve` entry."""
     return {
         "analyst": request.analyst,
         "request": request.key,
@@ -541,18 +543,20 @@ _COMMON = {"sequence", "previous", "time", "kind", "total", "state"}
 
 
 def read_entry(*, sequence: int, digest: str, content: str) -> tuple[Entry | None, str]:
-    """An entry as it lies in the store, or None with its fault."""
+    """An entry as stored, or None with its fault."""
     if not isinstance(content, str) or not content.isascii() or sha256(content) != digest:
         return None, "was edited: its content does not have the digest that was recorded"
     try:
         body = json.loads(content)
         kind = body["kind"]
         needed = _COMMON | _FIELDS[kind]
-        if canonical(body) != content or not needed <= set(body) <= needed | _MAY_HAVE.get(kind, set()):
+        if canonical_of_parsed(body) != content or not needed <= set(body) <= needed | _MAY_HAVE.get(
+            kind, set()
+        ):
             raise ValueError
         entry = Entry(sequence=sequence, digest=digest, content=content, body=body)
         _readable(entry)
-    except (ValueError, KeyError, TypeError, ZeroDivisionError, TacitError):
+    except (ValueError, KeyError, TypeError, ZeroDivisionError, RecursionError, TacitError):
         return None, "cannot be read"
     if body["sequence"] != sequence:
         return None, f"was moved: it was written as entry {body['sequence']}"

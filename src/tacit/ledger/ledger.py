@@ -1,4 +1,4 @@
-"""The ledger: reserve, run, commit. Amounts that are recorded here are spent, whatever happens afterwards."""
+"""The ledger: reserve, run, commit. Recorded amounts are spent, even if the release then fails."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _plans(request: Request) -> tuple[str, ...]:
 
 
 def _keys(request: Request) -> tuple[str, ...]:
-    """The keys by which a question may be on record: the one that was given, or all of its digests."""
+    """The keys under which a question may be on record: the given one, or all of its digests."""
     return _plans(request) if request.key == request.plan_digest else (request.key,)
 
 
@@ -117,7 +117,8 @@ def looks_the_same(old: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, 
 
 
 def _meet(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Have these declared sets a file in common, as far as names tell? A pattern has every name that it matches."""
+    """Whether these declared sets have a file in common, as far as the names show.
+    A pattern has every name that it matches."""
 
     def matches(first: Any, second: Any) -> bool:
         return (
@@ -168,8 +169,8 @@ class Ledger(Approvals):
     ) -> Ledger:
         """A new ledger with this budget; an existing one is never touched.
 
-        `shares` are limits of single analysts ("*": of everybody who has none); the budget binds as well.
-        `exact` gives the budget's numbers as fractions, where the floats only stand for them; by default they
+        `shares` are limits of single analysts ("*": of everybody else); the budget binds as well.
+        `exact` gives the budget's numbers as fractions, if the floats are only approximations; by default they
         stand for the decimals that they print as, where those are larger. `table` is the declared name of the
         table whose budget this is; a `rehearsal` is one on made-up rows.
         """
@@ -201,12 +202,12 @@ class Ledger(Approvals):
 
     @classmethod
     def open(cls, where: str | os.PathLike[str], *, wait_seconds: float = 30.0) -> Ledger:
-        """The ledger at this place; nothing is created."""
+        """The existing ledger at this place; creates nothing."""
         return cls(Store(where, wait_seconds=wait_seconds))
 
     @classmethod
     def exists_at(cls, where: str | os.PathLike[str], *, wait_seconds: float = 30.0) -> bool:
-        """Is there anything at this place? It may be no ledger."""
+        """Whether anything exists at this place. It may be no ledger."""
         return is_there(where, wait_seconds=wait_seconds)
 
     @classmethod
@@ -221,7 +222,7 @@ class Ledger(Approvals):
         rehearsal: bool = False,
         wait_seconds: float = 30.0,
     ) -> Ledger:
-        """The ledger at this place if there is one, which must have this very budget and table; else a new one."""
+        """The existing ledger at this place, if it has this budget and table; else a new one."""
         store, rehearsal = Store(where, wait_seconds=wait_seconds), flag("rehearsal", rehearsal)
         if not store.exists():
             try:
@@ -239,7 +240,7 @@ class Ledger(Approvals):
         return found
 
     def not_for(self, rehearsal: bool) -> LedgerError:
-        """Why rows that were made up, or rows that were not, are not charged here."""
+        """The reason why rows that were made up, or real rows, are not charged here."""
         if rehearsal:
             reason = "belongs to a real table, and the rows are those of a twin"
             hint = "a rehearsal has a ledger of its own: name another one, or none"
@@ -252,7 +253,7 @@ class Ledger(Approvals):
     def bounding_key(self) -> bytes:
         """The key for contribution bounding by keyed hashes: 32 bytes, the same for the life of the ledger.
 
-        Nobody may foresee which rows of a person are kept, so the key is never printed or exported.
+        Nobody may foresee which rows of a person are selected, so the key is never printed or exported.
         """
         return derived_key(self._secret, "contribution bounding")
 
@@ -265,7 +266,7 @@ class Ledger(Approvals):
         """Charge durably, or answer from the record, or raise BudgetExceeded with nothing spent.
 
         `charge_check` is a pure function over all charges, the asked one last (`running_total` if absent);
-        it runs inside the transaction, and again for the analyst's own charges if there is a share.
+        it runs inside the transaction, and a second time for the analyst's own charges if the analyst has a share.
         """
         self._acceptable(request)
         if charge_check is None:
@@ -273,7 +274,7 @@ class Ledger(Approvals):
         return self._write(lambda connection: self._reserve(connection, request, charge_check))
 
     def try_out(self, request: Request, charge_check: ChargeCheck | None = None) -> None:
-        """Raise what `reserve` would raise because of the budget or a share; charges nothing and writes nothing."""
+        """Raises any error of `reserve` about the budget or a share; charges nothing and writes nothing."""
         self._acceptable(request)
         if charge_check is None:
             totals.addable(self.budget)
@@ -297,7 +298,7 @@ class Ledger(Approvals):
         return () if found is None else tuple(found["approved_by"])
 
     def recorded(self, request: Request) -> Recorded | None:
-        """The answer to this question, if it is in the record; charges nothing and writes nothing."""
+        """The answer to this question, if the record has it; charges nothing and writes nothing."""
         self._acceptable(request)
 
         def look(connection: Connection) -> Recorded | None:
@@ -336,7 +337,7 @@ class Ledger(Approvals):
 
         It was paid for, so it is tried for ten minutes at least while others hold the ledger. `data_digest`
         says what the answer was made from: whether it is what the last answer about the same version was made
-        from is told to the custodian (`FILE-data` beside a ledger's file, 0600) and to nobody else.
+        from goes to the custodian alone (`FILE-data` beside a ledger's file, 0600).
         """
         kind = "bytes" if isinstance(answer, bytes) else "json"
         body = answer if isinstance(answer, bytes) else canonical(answer, what="answer").encode("ascii")
@@ -361,13 +362,13 @@ class Ledger(Approvals):
         return entry, line
 
     def fail(self, ticket: Ticket) -> Entry:
-        """Record that there will be no answer. The charge stays: rows may have been read."""
+        """Records that no answer will come. The charge stays: rows may have been read."""
         return self._write(lambda connection: self._close(connection, ticket, "failed")[0])
 
     def run(
         self, request: Request, compute: Callable[[], Any], charge_check: ChargeCheck | None = None
     ) -> Any:
-        """The answer: from the record if there is one, else reserved, computed and committed."""
+        """The recorded answer, if one exists; else reserves, computes and commits."""
         outcome = self.reserve(request, charge_check)
         if isinstance(outcome, Recorded):
             return outcome.answer
@@ -383,7 +384,7 @@ class Ledger(Approvals):
 
     # --- reading -------------------------------------------------------------------------------------
     def charges(self, analyst: str | None = None) -> tuple[Charge, ...]:
-        """Every charge so far, of everybody or of one analyst; the whole chain is read and checked."""
+        """All charges, or those of one analyst; reads and checks the whole chain."""
         who = somebody(analyst)
         return self._read_all(lambda h: tuple(c for c in h.charges.values() if who in (None, c.analyst)))
 
@@ -437,7 +438,7 @@ class Ledger(Approvals):
 
     @property
     def anchor(self) -> str:
-        """`sequence:digest` of the last entry. Kept elsewhere, it shows later that nothing before it changed."""
+        """`sequence:digest` of the last entry. Kept elsewhere, it proves later that no earlier entry changed."""
         return self._read(lambda _: f"{self._sequence}:{self._digest}")
 
     def verify(self, anchors: Sequence[str] = (), *, progress: Progress | None = None) -> Verification:
@@ -502,7 +503,7 @@ class Ledger(Approvals):
 
     # --- charges of 0.1.0, which stored no set of files and hashed sentences --------------------------
     def _replay_earlier(self, connection: Connection, request: Request, table: str) -> Recorded | None:
-        """The answer that 0.1.0 gave to the same question; a refusal where it may have, and cannot be told."""
+        """The answer that 0.1.0 gave to the same question; refuses if it may have given one that cannot be found."""
         if request.files is None or request.earlier is None or not self._has_earlier(connection):
             return None
         by_default = request.key == request.plan_digest
@@ -534,7 +535,7 @@ class Ledger(Approvals):
         return None
 
     def _has_earlier(self, connection: Connection) -> bool:
-        """Has it charges of 0.1.0? They stand before all others: the first one tells."""
+        """Has it charges of 0.1.0? Entries of 0.1.0 come before all others, so the first one decides."""
         if self._earlier is None:
             for _, _, content in pages(connection, after=0):
                 if '"kind":"reserve"' in content:
@@ -559,7 +560,7 @@ class Ledger(Approvals):
 
     # --- the declared set of files --------------------------------------------------------------------
     def _same_files(self, connection: Connection, request: Request, table: str) -> None:
-        """Refuse a question that was charged for other files, none of which is among these: a file was renamed."""
+        """Refuses a question that was charged for other files only: a file was renamed."""
         if request.files is None:
             return
         for key in _keys(request):

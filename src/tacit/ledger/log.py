@@ -1,6 +1,6 @@
 """The book behind a ledger: its end is checked when it is opened, and each page that is added since.
 
-Everything here happens inside a transaction of the store, and knows nothing of the admission rules.
+Everything here runs inside a transaction of the store, and does not use the admission rules.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ UNLIMITED = "inf"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnalystShare:
-    """An analyst's limit, and the exact numbers that it stands for."""
+    """An analyst's limit, and its exact numbers."""
 
     bound: Bound
     exact: Mapping[str, Fraction]
@@ -131,7 +131,7 @@ class State:
 
     @property
     def text(self) -> str:
-        """All but the sum, as one canonical text; made once, since a state is never changed."""
+        """All except the sum, as one canonical text; made once, because a state never changes."""
         if "text" not in self._words:
             own: dict[str, Any] = {
                 "analysts": {k: written_amounts(v) for k, v in self.analysts.items()},
@@ -152,7 +152,7 @@ class State:
         return {"total": dict(total), "state": state}
 
     def after(self, kind: str, body: Mapping[str, Any], charge: Charge | None = None) -> State:
-        """The state after an entry that says this; a refusal where who may do what does not allow it."""
+        """The state after an entry with this content; refuses if the rights do not allow it."""
         register = self.register.after(kind, body)
         state = self if register is self.register else replace(self, register=register)
         if kind == "reserve" and charge is not None:
@@ -162,7 +162,7 @@ class State:
         return state.shared(body["analyst"], read_share(body)) if kind == "share" else state
 
     def charged(self, charge: Charge) -> State:
-        """With one charge more."""
+        """The state with one charge more."""
         own = totals.plus(self.own(charge.analyst), charge, self.budget)
         return replace(
             self,
@@ -171,11 +171,11 @@ class State:
         )
 
     def shared(self, analyst: str, share: AnalystShare) -> State:
-        """With another limit for one analyst."""
+        """The state with another limit for one analyst."""
         return replace(self, shares={**self.shares, analyst: share})
 
     def looked(self, place: str, sequence: int) -> State:
-        """With a look at one version by this entry; the first look at it stays the first."""
+        """The state with a look at one version by this entry; the first look at it stays the first."""
         return replace(self, looks={**self.looks, place: self.looks.get(place, sequence)})
 
     def own(self, analyst: str) -> Amounts:
@@ -213,7 +213,7 @@ Row = tuple[int, str, str]  # sequence, digest, content: an entry as it lies in 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """One thing that is not as it was written; `sequence` is None if it is about the ledger as a whole."""
+    """One entry that differs from its written form; `sequence` is None for the ledger as a whole."""
 
     sequence: int | None
     what: str
@@ -232,7 +232,7 @@ class Verification:
 
     @property
     def ok(self) -> bool:
-        """Is everything as it was written?"""
+        """Whether everything is unchanged."""
         return not self.problems
 
     def __str__(self) -> str:
@@ -255,7 +255,7 @@ class Committed:
 class History:
     """The sum of the entries up to `sequence`. Only ever moves forward, one verified link at a time.
 
-    `open` has the digests of the reservations that nothing became of yet; with `keep` the charges, and what
+    `open` has the digests of the reservations without a result so far; with `keep` the charges, and what
     closed them, are kept too, and later notes about people, requests and releases. Behind a fault sums are not
     known, and not compared (`summed`).
     """
@@ -274,7 +274,7 @@ class History:
     said: list[Entry] = field(default_factory=list)
 
     def follow(self, entry: Entry) -> str:
-        """Take the next entry in; if it has a fault, returns the fault and takes nothing."""
+        """Adds the next entry; returns the fault of a faulty one and adds nothing."""
         if entry.sequence != self.sequence + 1:
             return "does not come next: an entry before it is missing"
         if entry.body["previous"] != self.digest:
@@ -324,7 +324,7 @@ def committed(entry: Entry) -> Committed:
 
 
 def walk(history: History, rows: Iterable[Row]) -> Iterable[tuple[Entry | None, Problem | None]]:
-    """Each row as an entry, or its fault; goes on behind a fault, to name them all."""
+    """Each row as an entry, or its fault; continues after a fault, to name them all."""
     for sequence, digest, content in rows:
         expected = history.sequence + 1
         if sequence > expected:
@@ -398,7 +398,7 @@ class Header:
 
     @classmethod
     def read(cls, text: str, secret: bytes) -> Header | None:
-        """The header of this text, or None if it is not one, or not one of this secret."""
+        """The header in this text; None if it has none, or one of another secret."""
         try:
             data = json.loads(text)
             if not hmac.compare_digest(data["secret_commitment"], mac(secret, "commitment", "")):
@@ -455,7 +455,7 @@ _PAGE = ENTRIES.selection(where="sequence > :after AND sequence <= :up_to", orde
 
 
 class Log:
-    """A store whose header was read and whose end is followed as it grows."""
+    """A store whose header was read, and whose growing chain it follows."""
 
     def __init__(self, store: Store) -> None:
         self._store, self._unsound = store, ""
@@ -488,7 +488,7 @@ class Log:
 
     @property
     def name(self) -> str:
-        """Where it lies, without a password."""
+        """The place of the ledger, without a password."""
         return self._store.name
 
     @property
@@ -517,7 +517,7 @@ class Log:
         return done
 
     def _sync(self, connection: Connection) -> None:
-        """Read what others appended since; a book that was once found unsound stays so until it is opened anew."""
+        """Reads the entries that others appended since; an unsound ledger stays unsound until it is opened again."""
         if self._unsound:
             self._corrupt(self._unsound)
         try:
@@ -527,7 +527,7 @@ class Log:
             raise
 
     def _catch_up(self, connection: Connection) -> None:
-        """The keyed head, the entry that it names and the state that this one names; and every new link to there."""
+        """The keyed head, its entry and that entry's state; and every new link up to there."""
         head = connection.first(_HEAD)
         if head is None or head[0] != self._header:
             self._corrupt("is not the one that was opened: its header is another")
@@ -593,7 +593,7 @@ class Log:
             self._corrupt("ends elsewhere than its head says")
 
     def _history(self, connection: Connection) -> History:
-        """All charges; read and checked at the first use, and then only the new ones."""
+        """All charges; reads and checks all of them at first use, and later only the new ones."""
         self._sync(connection)
         for _ in self._checked(connection, self._all):
             pass
@@ -720,7 +720,7 @@ def file_names(secret: bytes, key: str, table: str, version: str, files: Mapping
 
 
 def pages(connection: Connection, *, after: int, up_to: int | None = None) -> Iterator[Row]:
-    """The rows of the chain in order, some at a time, so that no more than those are in memory."""
+    """The rows of the chain in order, a page at a time, to limit the memory."""
     last = LAST if up_to is None else up_to
     while after < last:
         found = connection.rows(_PAGE, {"after": after, "up_to": last, "most": PAGE})

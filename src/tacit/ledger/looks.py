@@ -1,11 +1,11 @@
 """Looks at the data, and the plans before them: entries of the chain, without any finding.
 
-    look    somebody looked at this declared version of this table (`tacit inspect`); nothing of what was seen
+    look    somebody looked at this declared version of this table (`tacit inspect`); the content is not recorded
     plan    the digest of a plan, recorded before it is charged for (`tacit plan --record`)
 
-Whoever has looked may have fitted bounds, keys and bins to the data. A plan is older than a look if its digest stands
-in an earlier entry, a charge, a request or a record: the order is that of the chain, and neither a date nor a file can
-claim it.
+Whoever has looked may have fitted bounds, keys and bins to the data. A plan is older than a look if its digest
+appears in an earlier entry: a charge, a request or a record. The order of the chain decides; a date or a file proves
+nothing.
 Later entries never change the remark about a plan: its first entry, and all looks before that, stay where they are.
 """
 
@@ -23,7 +23,7 @@ from tacit.ledger.tables import Connection
 
 
 def looked(ledger: Ledger, *, analyst: str, table: str = "", version: str = "") -> Entry:
-    """Write down that somebody looks; durable when this returns, before a row is read.
+    """Records that somebody looks; durable when this returns, before a row is read.
 
     Refused to everybody who asks paid questions: names with a share, or with another role than custodian,
     and all but custodians where the ledger knows one.
@@ -62,7 +62,7 @@ def _may_look(state: State, who: str) -> None:
 
 
 def record_plan(ledger: Ledger, plan_digest: str, *, analyst: str, table: str = "", version: str = "") -> int:
-    """The first entry with the plan's digest, written now if there is none."""
+    """The first entry with the plan's digest, written now if it is missing."""
     if not isinstance(plan_digest, str) or not re.fullmatch(r"[0-9a-f]{64}", plan_digest):
         raise InvalidParameter(parameter="plan_digest", value=plan_digest, must="be the digest of a plan")
     said = {"analyst": text("analyst", analyst), "table": _table(ledger, table)}
@@ -81,7 +81,7 @@ def record_plan(ledger: Ledger, plan_digest: str, *, analyst: str, table: str = 
 
 
 def seen(ledger: Ledger, plan_digest: str, *, table: str = "", version: str = "") -> tuple[str, ...]:
-    """The remark about a plan; nothing if no look is older than it. A plan that is not there yet is young."""
+    """The remark about a plan; empty if no look is older than the plan. A plan without an entry so far is young."""
     place = version_place(_table(ledger, table), version)
 
     def look(connection: Connection) -> tuple[str, ...]:

@@ -1,9 +1,9 @@
 """Rules for new names in a ledger, and for two names that a reader could confuse.
 
-Shares, roles and approvals go by names, so that a name which looks like another one would act for it. A new name is in
+Shares, roles and approvals refer to names, so a name that looks like another one could act for it. A new name is in
 composed form (NFKC), of one script that is in everyday use, without pictures or characters that show nothing, and not
-confusable with a name that the ledger knows. A name that the ledger knows already is matched by its exact characters:
-old ledgers open, and the rules here decide only before an entry is written, never when a chain is verified.
+confusable with a name that the ledger knows. A name in the ledger is matched by its exact characters, so that old
+ledgers open. The rules here apply before an entry is written, never when a chain is verified.
 
 The list of lookalikes is our own and short: letters of Greek, Cyrillic, Armenian and the Latin extensions that are
 drawn like letters of the basic Latin alphabet. Scripts of few or no readers, some of which consist of such letters
@@ -97,7 +97,7 @@ _WITH = re.compile("LATIN (?:SMALL LETTER|LETTER SMALL CAPITAL) ([A-Z])(?: WITH 
 
 
 def _drawn(c: str) -> str:
-    """A Latin letter with a stroke, hook or tail is the letter; a digit of any script is the digit."""
+    """A Latin letter with a stroke, hook or tail counts as the letter; a digit of any script as the digit."""
     digit = unicodedata.decimal(c, None)
     if digit is not None:
         return _LIKE.get(str(digit), str(digit))
@@ -113,7 +113,7 @@ def _overlooked(c: str) -> bool:
 
 
 def alike(one: str, other: str) -> bool:
-    """Could a reader take one for the other?"""
+    """Whether a reader could take one for the other."""
     return one == other or not _skeletons(one).isdisjoint(_skeletons(other))
 
 
@@ -122,7 +122,7 @@ def _skeletons(name: str) -> set[str]:
 
 
 def admitted(parameter: str, name: str, known: Iterable[str]) -> str:
-    """A name that the ledger knows, or a new valid one that is confusable with none of those."""
+    """A name that the ledger knows, or a new valid one that resembles none of those."""
     names = set(known)
     if name in names:
         return name

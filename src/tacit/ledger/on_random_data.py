@@ -1,8 +1,9 @@
 """The ledger's check under random differential privacy: epsilon, delta and gamma add, for one plan fixed in advance.
 
-Gamma is a probability over the data, for mechanisms that were there before the data. A release that is chosen after
-another was seen has no law (theorem `compose-random-data`); so a second plan is refused, unless it is declared to have
-been fixed before the first was seen. A plan that is younger than a look at the data is refused. Releases that hold
+Gamma is a probability over the data, for mechanisms that were chosen before the data. Two releases compose under
+random data only if both were fixed in advance (theorem `compose-random-data`). So a second plan is refused, unless it
+is declared to have been fixed before the first was seen.
+A plan that is younger than a look at the data is refused. Releases that hold
 always may be chosen after earlier results.
 """
 
@@ -88,11 +89,11 @@ def standing_of(ledger: Ledger, history: History, analyst: str | None) -> tuple[
 
 
 def refuse_seen(asked: Charge, looks: Mapping[str, int], plans: Callable[[], Mapping[str, int]]) -> None:
-    """Refuse a plan under RandomData that is younger than a look at the data, of whatever version or name.
+    """Refuses a plan under RandomData that is younger than a look at the data, in any version or name.
 
-    `plans` has the entry in which each plan's digest stood first: a charge, or a record.
+    `plans` has the first entry with each plan's digest: a charge, or a record.
     """
-    if not looks or not isinstance(asked.guarantee.condition, RandomData):
+    if not isinstance(asked.guarantee.condition, RandomData):
         return
     first = plans().get(asked.plan_digest)
     if first is None or min(looks.values()) < first:

@@ -1,6 +1,6 @@
 """Rights by the entries so far: people, whether approvals are required, and open requests.
 
-A register is part of the state that each entry's digest covers, and only ever follows an entry. The same rules decide
+A register is part of the state that each entry's digest covers, and only ever follows an entry. The same rules apply
 before an entry is written and when a chain is verified: `verify` also finds an approval without a signature, and a
 charge without a required approval.
 """
@@ -32,7 +32,9 @@ def asked_digest(body: Mapping[str, Any]) -> str:
 
 
 def earlier_digest(body: Mapping[str, Any]) -> str:
-    """The same as an earlier form wrote it, for a charge that rests on an approval of then; empty for every other."""
+    """The same in the notation of an earlier form, for a charge with an approval of that time; empty for every
+    other.
+    """
     if "earlier" not in body:
         return ""
     old = {**body, **body["earlier"]}
@@ -48,7 +50,7 @@ def approval_digest(ledger: str, request: int, open_: Open, by: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Open:
-    """A request that nothing became of yet, and who approved it, each with the key that signed."""
+    """A request without a result so far, and its approvers, each with the signing key."""
 
     asked: str
     analyst: str
@@ -71,7 +73,7 @@ class Register:
     # --- as plain data -------------------------------------------------------------------------------
     @property
     def texts(self) -> dict[str, str]:
-        """The state's text about it, each part as its canonical text; empty if there is none."""
+        """The state's text about it, each part as its canonical text; empty without parts."""
         if not self.kept:
             self.kept.update({name: canonical(part) for name, part in self._words.items()})
         return self.kept
@@ -111,7 +113,7 @@ class Register:
         return any(role in p.roles for p in self.people.values() for role in roles)
 
     def custodian(self, by: str, what: str) -> None:
-        """Refuse a name without the custodian's role, where the ledger knows a custodian."""
+        """Refuses a name without the custodian's role, if the ledger has a custodian."""
         if self.known("custodian") and not self.has(by, "custodian"):
             raise NotAllowed(
                 who=by, what=what, reason="it takes the role of custodian",
@@ -119,7 +121,7 @@ class Register:
             )  # fmt: skip
 
     def asker(self, name: str) -> None:
-        """Refuse a charge to a name without a role, where the ledger knows who asks or demands approvals."""
+        """Refuses a charge to a name without a role, if the ledger has analysts or demands approvals."""
         if (self.four_eyes or self.known(*ASKERS)) and not self.has(name, *ASKERS):
             raise NotAllowed(
                 who=name, what="ask here", reason="the ledger knows this name as no analyst and no custodian",
@@ -127,7 +129,7 @@ class Register:
             )  # fmt: skip
 
     def consent(self, body: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The open request that this charge answers, and who approved it; a refusal where approval is demanded.
+        """The open request that this charge answers, and its approvers; refuses if an approval is required and missing.
 
         Approvals count whose names still have the role, and the key, that they had when they approved.
         """
@@ -201,7 +203,7 @@ class Register:
             if other.name != person.name and person.key and other.key == person.key:
                 raise InvalidParameter(
                     parameter="key", value="a public key", must=f"not be that of {other.name!r}",
-                    hint="one person under two names could approve what they ask; each name has a key of its own",
+                    hint="one person under two names could approve their own requests; each name needs a different key",
                 )  # fmt: skip
         before = self.people.get(person.name)
         if before is not None and not body["change"] and (not person.key or before.key != person.key):

@@ -1,8 +1,8 @@
 """The storage of a ledger: one SQLite file, or one schema of a PostgreSQL database, with the tables of `tables.py`.
 
 A file goes through the standard library's `sqlite3`, a server through SQLAlchemy.
-Writers take turns from before the first read of a transaction to its end: `BEGIN IMMEDIATE` on SQLite, in the order
-of arrival; a lock on the header's row on PostgreSQL. A transaction that has ended is on the disk:
+A writer keeps its turn from before the first read of a transaction to its end: `BEGIN IMMEDIATE` on SQLite, in the
+order of arrival; a lock on the header's row on PostgreSQL. A transaction that has ended is on the disk:
 rollback journal with synchronous=EXTRA on SQLite, synchronous_commit=on on PostgreSQL
 (docs/decisions/0008-ledger-storage.md).
 """
@@ -80,7 +80,7 @@ Stamp = tuple[int, ...]
 
 
 def stamp_of(path: Path) -> Stamp | None:
-    """The identity of this file and its present content; None if there is no file."""
+    """The identity of this file and its present content; None without a file."""
     try:
         found = os.stat(path)
     except OSError:
@@ -99,7 +99,7 @@ class _Kept:
         self._parents: list[object] = []
 
     def take(self, store: int, path: Path) -> FileConnection | None:
-        """The connection of this store, which is the taker's from now on; None if the file is not as it was left."""
+        """The connection of this store, which now belongs to the caller; None if the file has changed."""
         found = self._of.pop(store, None)
         if found is None:
             return None
@@ -110,9 +110,9 @@ class _Kept:
         return None
 
     def put(self, store: int, path: Path, connection: FileConnection, before: Stamp | None) -> None:
-        """Keep a connection on which nothing is going on, to the file that was there `before` it was opened or taken.
+        """Keeps an idle connection, to the file that was there `before` it was opened or taken.
 
-        The number of a file that is open is given to no other: the same number now is the same file.
+        The system gives the number of an open file to no other one, so the same number still means the same file.
         """
         stamp = stamp_of(path)
         if stamp is None or before is None or stamp[:2] != before[:2]:
@@ -145,7 +145,9 @@ class _Kept:
 
 
 def _close(connection: FileConnection, *, whole: bool = False) -> None:
-    """Give it back; where the file is `whole` as it was left, its journal goes too, and one file lies there at rest."""
+    """Gives the connection back. If the file is unchanged (`whole`), its journal is removed too, and only one file
+    remains.
+    """
     with suppress(sqlite3.Error):
         if whole:
             connection.driver.execute("PRAGMA journal_mode = DELETE")
@@ -380,7 +382,7 @@ _CREATION_LOCK = 0x7461636974  # of PostgreSQL's advisory locks
 
 
 class Store:
-    """Transactions on one ledger; knows tables and locks, and nothing of the entries' meaning."""
+    """Transactions on one ledger; knows tables and locks, but not the meaning of entries."""
 
     def __init__(self, where: str | os.PathLike[str], *, wait_seconds: float = 30.0) -> None:
         found = _place(where)
@@ -439,13 +441,13 @@ class Store:
         connection.change(HEADER.insertion, {"id": 1, **row})
 
     def exists(self) -> bool:
-        """Is there anything at this place? A file of any kind, or the header's table."""
+        """Whether anything exists at this place. A file of any kind, or the header's table."""
         if self.path is not None:
             return os.path.exists(self.path)
         return self.read(lambda connection: connection.has(HEADER))
 
     def alone(self) -> AbstractContextManager[Any]:
-        """No other thread of this process is in a transaction here."""
+        """Whether no other thread of this process is in a transaction here."""
         return self._lock
 
     # --- transactions --------------------------------------------------------------------------------
@@ -458,7 +460,7 @@ class Store:
     ) -> T:
         """Do this in a transaction that nobody else writes in, and return when it is durable.
 
-        It is done again where the database says that it came to nothing, until `patience` has passed; so that
+        It repeats the work if the database says that it did not commit, until `patience` has passed; so that
         `work` may have no effect but on the database.
         """
         wait = self.wait_seconds if patience is None else max(patience, self.wait_seconds)
@@ -515,7 +517,7 @@ class Store:
             self._commit(connection, wait)
 
     def _commit(self, connection: Connection, wait: float) -> None:
-        """Readers hold the end of a transaction up on SQLite; it stays whole, and is ended when they have gone."""
+        """On SQLite, readers delay the end of a transaction; it stays whole, and ends when they have gone."""
         until = time.monotonic() + wait
         try:
             if isinstance(connection, ServerConnection):
@@ -548,7 +550,7 @@ class Store:
 
     @contextmanager
     def _on_file(self, path: Path) -> Iterator[FileConnection]:
-        """The connection that was kept, or a new one; kept again where all went well."""
+        """The kept connection, or a new one; kept again after success."""
         before = stamp_of(path)
         connection = kept.take(id(self), path) or FileConnection(self._open_file())
         try:
@@ -572,7 +574,7 @@ class Store:
             )  # fmt: skip
 
     def damage(self, connection: Connection) -> str:
-        """Faults that the database itself finds in its file; empty if none."""
+        """Faults that the database finds in its own file; empty for a sound one."""
         if not self.is_file:
             return ""
         try:
@@ -675,7 +677,7 @@ def _place(where: str | os.PathLike[str]) -> Path | URL:
 
 
 def is_there(where: str | os.PathLike[str], *, wait_seconds: float) -> bool:
-    """Is there anything at this place? A file is looked for without a database's help."""
+    """Whether anything exists at this place. A file is looked for without a database's help."""
     place = _place(where)
     positive("wait_seconds", wait_seconds)
     if isinstance(place, Path):

@@ -3,7 +3,9 @@
     tacit_ledger    one row: the header, the secret, and the head (how many entries, digest, MAC, state)
     tacit_entries   the chain: sequence, digest, content; rows are inserted and never changed
     tacit_answers   the answers, beside the chain so that reading it stays cheap; the chain has their digests
-    tacit_index     where to look: which entry closed a reservation, which has the answer to a question; each row keyed
+    tacit_index     where to look: the entry that closed a reservation, the entry with the answer to a
+    question; each row
+    keyed
     tacit_data      a keyed mark of the data that each answer was made from; never exported
     tacit_sealed    encrypted parts, made when the first one is kept
 
@@ -103,7 +105,7 @@ def _text(statement: str) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Table:
-    """A table: its columns with their types, which of them are its key, what holds and what is looked up."""
+    """A table: its columns with their types, its key, its constraints and its indices."""
 
     name: str
     columns: Mapping[str, str]

@@ -3,8 +3,8 @@
 The chain is read some entries at a time, so that a long one needs no more memory than a short one.
 
 It cannot find a consistent forgery: the secret lies in the ledger, so somebody who can write to it can also rewrite all
-of it consistently, and an older copy of the whole ledger is consistent in itself. Against both helps an anchor that was
-kept elsewhere (in a certificate, in a mail, on paper).
+of it consistently, and an older copy of the whole ledger is consistent in itself. An anchor kept elsewhere (in a
+certificate, in a mail, on paper) reveals both.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def verify_ledger(
     wait_seconds: float = 30.0,
     progress: Progress | None = None,
 ) -> Verification:
-    """Verify what lies at this place, also if it is too damaged to be opened for work."""
+    """Verifies the ledger at this place, even if it is too damaged to be opened for work."""
     return verify(Store(where, wait_seconds=wait_seconds), anchors, progress=progress)
 
 
@@ -229,7 +229,7 @@ class _Walk:
             yield Problem(sequence=sequence, what="has lost its answer")
 
     def _strangers(self, *, whole: bool) -> Iterator[Problem]:
-        """Rows beside the chain that no entry accounts for; of a chain with faults the answers only."""
+        """Rows beside the chain that no entry mentions; for a chain with faults, the answers only."""
         if whole and self._count(INDEX) > self.noted:
             yield Problem(sequence=None, what="the index has rows that the chain does not account for")
         if self._count(ANSWERS) <= self.answers:

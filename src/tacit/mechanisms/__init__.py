@@ -1,4 +1,4 @@
-"""Mechanisms: numbers in, noisy numbers out, each with its bound, its error and its law of noise."""
+"""Mechanisms: numbers in, noisy numbers out, each with its bound, its error and its distribution of noise."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ class Released:
     """Noisy integers on a grid, and what their sampling cost.
 
     `publishable` is False for noise from a seeded source. `numerical_delta` bounds the total variation
-    distance between the law of `values` and the ideal one; 0 means exact.
+    distance between the distribution of `values` and the ideal one; 0 means exact.
     """
 
     values: AnyArray
@@ -148,19 +148,19 @@ def epsilon_parameter(value: object, name: str = "epsilon") -> Fraction:
     if not LEAST_LOSS <= exact <= 1 / LEAST_LOSS:
         raise InvalidParameter(
             parameter=name, value=value, must="lie between 10^-100 and 10^100",
-            hint="a smaller one lets nothing through the noise, and a larger one has none",
+            hint="a smaller one drowns every value in noise, and a larger one has no noise",
         )  # fmt: skip
     return exact
 
 
 def epsilon_value(name: str, value: object) -> Any:
-    """The epsilon as it was given, if `epsilon_parameter` takes it."""
+    """The given epsilon, if `epsilon_parameter` accepts it."""
     epsilon_parameter(value, name)
     return plain(value)
 
 
 def float_noise_std(value: object) -> float:
-    """A standard deviation as the float that it is; a fraction that no float equals is kept, and nothing is rounded."""
+    """A standard deviation as a float; a fraction that no float equals is kept exactly."""
     exact = exact_parameter("noise_std", value)
     number = float(exact)
     return number if Fraction(number) == exact else exact  # type: ignore[return-value]
@@ -174,7 +174,7 @@ def confidence_level(value: object) -> Fraction:
 
 
 def one_value(values: npt.ArrayLike, mechanism: str) -> AnyArray:
-    """The integers, of which there must be one (a scalar, or an array with one entry)."""
+    """The integers, which must be exactly one (a scalar, or an array with one entry)."""
     array = integer_array(values)
     if array.size != 1:
         raise InvalidParameter(
@@ -210,7 +210,7 @@ class Mechanism(ABC):
     @property
     @abstractmethod
     def noise_distribution(self) -> dict[str, Any]:
-        """The law of the noise for a certificate: plain JSON values, exact numbers as strings."""
+        """The distribution of the noise for a certificate: plain JSON values, exact numbers as strings."""
 
     @classmethod
     def for_epsilon(cls, **parameters: Any) -> Self:
@@ -259,7 +259,7 @@ class Mechanism(ABC):
 
     @property
     def exact_epsilon(self) -> Fraction | None:
-        """The pure epsilon, exactly if it is known exactly; None if there is none."""
+        """The pure epsilon, exact if an exact one is known; None without one."""
         bound = self.bound
         return Fraction(float(bound.parameters["epsilon"])) if bound.kind == "pure" else None
 
@@ -331,7 +331,7 @@ class AdditiveMechanism(Mechanism):
         return integer_array(values)
 
     def release(self, values: npt.ArrayLike, *, source: Source | None = None) -> Released:
-        """values + noise, both in grid steps. Integers of any size; nothing wraps around."""
+        """values + noise, both in grid steps. Integers of any size, without overflow."""
         source = source if source is not None else default_source()
         array = self._checked(values)
         noise = self._noise(array.shape, source) if array.size else np.empty(array.shape, dtype=np.int64)

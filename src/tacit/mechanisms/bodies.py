@@ -78,7 +78,7 @@ class Mahalanobis(Sensitivity):
 
     @classmethod
     def from_factor(cls, value: Exact, factor: Rows) -> Mahalanobis:
-        """The norm |L^-1 v| for an invertible L; nothing is rounded."""
+        """The norm |L^-1 v| for an invertible L, without rounding."""
         exact, rows = exact_sensitivity(value), _square("factor", factor)
         Ellipsoid(factor=rows)
         sigma = tuple(
@@ -442,7 +442,7 @@ def _columns(parts: list[Reals]) -> Reals:
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """The uniform law on a body, coordinate by coordinate: mean, second moment, mean size, tail of the size.
+    """The uniform distribution on a body, coordinate by coordinate: mean, second moment, mean size, tail of the size.
 
     `tails[i](s)` = Pr[|u_i| > s], or None if no closed form is at hand. `reach[i]` = sup |u_i|.
     """

@@ -47,7 +47,8 @@ WIDEST = 64
 class BoundedLaplace(DiscreteDistribution):
     """Pr[X = k] = q^|k| / Z for |k| <= largest, q = exp(-1/noise_scale), Z = (1 + q - 2 q^(largest+1)) / (1 - q).
 
-    It is the discrete Laplace law given that |X| <= largest, and so it is drawn: until a draw is inside. How often
+    It is the discrete Laplace distribution given that |X| <= largest, and so it is drawn: until a draw is
+    inside. How often
     depends on nothing but the noise.
     """
 
@@ -187,7 +188,7 @@ class TruncatedDiscreteLaplace(AdditiveMechanism, CellNoise):
 
     @property
     def distribution(self) -> BoundedLaplace:
-        """The law of one coordinate's noise."""
+        """The distribution of one coordinate's noise."""
         own = _per_cell(epsilon_parameter(self.epsilon), self.moved_cells)
         return BoundedLaplace(noise_scale=Fraction(self._moved) / Fraction(own), largest=self.largest_noise)
 
@@ -199,7 +200,9 @@ class TruncatedDiscreteLaplace(AdditiveMechanism, CellNoise):
 
     @property
     def event(self) -> Event:
-        """The noise of one cell, as often as a unit moves cells; for moves of very many steps only the bound."""
+        """The noise of one cell, repeated for each cell that a unit moves; for moves of very many steps only the
+        bound.
+        """
         if self._moved > MOST_MOVED:
             return event_of(self.bound)
         one = events.TruncatedDiscreteLaplaceEvent(
@@ -262,7 +265,7 @@ class TruncatedDiscreteLaplace(AdditiveMechanism, CellNoise):
 
 
 def _per_cell(epsilon: Fraction, cells: int) -> float:
-    """The epsilon of one moved cell, as the float that the law and its event have."""
+    """The epsilon of one moved cell, as the float that the distribution and its event have."""
     return down(epsilon / cells)
 
 

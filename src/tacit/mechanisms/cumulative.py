@@ -48,7 +48,7 @@ SMALL = 1 << 60
 class Cumulated:
     """Noisy numbers of rows in the first t bins, t = 0..K, along the last axis; `below[..., 0]` is 0.
 
-    They are not made monotone: the law of each entry is the mechanism's (`half_widths`).
+    They are not made monotone: the distribution of each entry is the mechanism's (`half_widths`).
     """
 
     below: Floats
@@ -78,7 +78,7 @@ class Cumulative(Mechanism):
     def half_widths(
         self, tail: float, *, share: Fraction | None = None, near: Floats | None = None
     ) -> Floats:
-        """c(t), t = 0..K, with Pr[error of F(t) - share N >= c(t)] <= tail; the error's law is symmetric.
+        """c(t), t = 0..K, with Pr[error of F(t) - share N >= c(t)] <= tail; the error has a symmetric distribution.
 
         Without a share, of F(t) alone. With `near` (K + 1 numbers), entries where |near| is beyond every c(t) may be
         given as that larger number: they decide the same.
@@ -153,7 +153,7 @@ def _borders(bins: int, widths: tuple[int, ...]) -> npt.NDArray[np.int64]:
 
 @lru_cache(maxsize=64)
 def _walks(bins: int, widths: tuple[int, ...]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], int]:
-    """(top nodes, lower nodes) used by each F(t), and how many top nodes there are."""
+    """(top nodes, lower nodes) used by each F(t), and the number of top nodes."""
     borders = _borders(bins, widths)
     lower = np.zeros(bins + 1, dtype=np.int64)
     for i in range(1, len(widths)):
@@ -193,7 +193,7 @@ class _Table:
 
 @lru_cache(maxsize=256)
 def _table(bins: int, widths: tuple[int, ...], public: bool, share: Fraction | None, tail: float) -> _Table:
-    # A public total makes the law the same for all shares.
+    # A public total makes the distribution the same for all shares.
     return _Table(_sums(bins, widths, public, None if public else share), tail)
 
 
@@ -205,7 +205,8 @@ class CumulativeTree(Cumulative):
     Assumptions: counts of rows over public bins, which one unit moves by at most l1 in L1 over all cells together.
     `total_is_public` is for a number of rows (in every cell) that no unit can move: then it is used as it is.
     The error of F(t) - q N is a sum of independent Laplace variables with weights 1 - q, -q and 1, and its quantiles
-    are those of that law, not a union bound. Branching and levels are the best for the mean variance (K = 4096:
+    are those of that distribution, not a union bound. Branching and levels are the best for the mean variance
+    (K = 4096:
     three levels of 16; standard deviation 15 l1 / epsilon at the median, 45 l1 / epsilon without a tree).
     Theorem `cumulative-tree`. Source: Hay, Rastogi, Miklau, Suciu 2010; Qardaji, Yang, Li 2013.
     """
@@ -239,7 +240,9 @@ class CumulativeTree(Cumulative):
 
     @property
     def spacing(self) -> Fraction:
-        """The grid of the noise: at least 2^14 steps a noise scale, so that its law is as good as continuous."""
+        """The grid of the noise: at least 2^14 steps a noise scale, so that its distribution is as good as
+        continuous.
+        """
         bits, scale = 0, self.noise_scale
         while scale * (1 << bits) < GRID_STEPS:
             bits += 1
@@ -247,7 +250,7 @@ class CumulativeTree(Cumulative):
 
     @property
     def distribution(self) -> DiscreteLaplace:
-        """The law of one node's noise, in grid steps."""
+        """The distribution of one node's noise, in grid steps."""
         return DiscreteLaplace(noise_scale=self.noise_scale / self.spacing)
 
     @property
@@ -317,7 +320,7 @@ class CumulativeTree(Cumulative):
         return np.asarray(np.sqrt(2 * squared_weights(self._sums(share))) * float(self.noise_scale))
 
     def middling_std(self, share: Fraction) -> float:
-        """Of every 17th bin where there are many: borders of nodes repeat with powers of the branching, not with 17."""
+        """Every 17th of many bins: borders of nodes repeat with powers of the branching, not with 17."""
         some = self._sums(share)[1 :: 17 if self.bins > 1 << 12 else 1]
         return float(np.median(np.sqrt(2 * squared_weights(some))) * float(self.noise_scale))
 

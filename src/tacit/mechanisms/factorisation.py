@@ -109,7 +109,7 @@ class GridFactor:
         return np.asarray(np.tensordot(self.readout[step - 1, :step], noisy[:step], axes=1))
 
     def spread(self, step: int) -> float:
-        """The standard deviation of the total at a step, where that of the noise on C x is 1 unit."""
+        """The standard deviation of the total at a step, if that of the noise on C x is 1 unit."""
         return float(np.linalg.norm(self.readout[step - 1, :step]))
 
     @property

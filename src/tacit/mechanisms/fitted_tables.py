@@ -86,7 +86,7 @@ class Agreement:
 
     @property
     def tells(self) -> bool:
-        """Do the tables tell anything about each other?"""
+        """Whether the tables say anything about each other."""
         return bool(np.trace(self.projection) < self.counts - 0.5)
 
     @property
@@ -142,9 +142,9 @@ def _projection(spanning: Floats) -> Floats:
 
 
 def _classes(projection: Floats) -> tuple[Weighted, npt.NDArray[np.int64]]:
-    """The different rows as weights with how often each occurs, and which of them each row is.
+    """The different rows as weights with their multiplicities, and the class of each row.
 
-    Weights are rounded up to a part of the largest of their row, which can only make its law wider.
+    Weights are rounded up to a part of the largest of their row, which can only make its distribution wider.
     """
     size = np.abs(projection)
     largest = np.maximum(size.max(axis=1, keepdims=True), 1e-300)
@@ -169,7 +169,8 @@ class FittedTables(WholeTables):
     """Independent noise on every count of every table, fitted by least squares to the tables' common structure.
 
     Guarantee: that of the noise, which is sized for all tables at once; the fit is post-processing. Each fitted count
-    is the best linear unbiased estimate. Its error is a weighted sum of the noise; half-widths come from the law of
+    is the best linear unbiased estimate. Its error is a weighted sum of the noise; half-widths come from the
+    distribution of
     that sum, rounded up (theorem `fitted-tables`).
     """
 
@@ -243,7 +244,7 @@ class FittedTables(WholeTables):
         return [float(t.mean()) for t in self.agreement.split(each)]
 
     def error_quantiles(self, confidence: Exact = 0.95) -> list[Floats]:
-        """Gaussian: the normal law, and the rounding of every draw. Laplace: by theorem `fitted-tables`."""
+        """Gaussian: the normal distribution, and the rounding of every draw. Laplace: by theorem `fitted-tables`."""
         miss, step = float(1 - confidence_level(confidence)), float(self.noise.step)
         if self.gaussian:
             rounded = np.abs(self.agreement.projection).sum(axis=1) * step / 2
@@ -279,7 +280,7 @@ SLACK = 1e-12
 class Image:
     """The effects of one row on counts: the patterns of zeros and ones that it can add, or exchange for another.
 
-    `replaced` says that a row takes another's place (with `absent`, also that of none). Moves span d dimensions;
+    `replaced` says that a row takes another's place (with `absent`, also an empty place). Moves span d dimensions;
     `base` are d counts that determine the rest, and a move of all counts is `lift` times the move of those.
     """
 
@@ -319,7 +320,7 @@ class Image:
         return list(np.split(each, np.cumsum(self.sizes)[:-1]))
 
     def holds(self, moves: Integers) -> bool:
-        """Was this image made of each of these moves, up to its sign?"""
+        """Whether this image consists of these moves, up to their sign."""
         own = moves_of(np.array(self.patterns, dtype=np.int64), self.replaced, self.absent)
         known = {tuple(m) for m in np.vstack([own, -own]).tolist()}
         return all(tuple(m) in known for m in moves.tolist())
@@ -335,7 +336,7 @@ def moves_of(patterns: Integers, replaced: bool, absent: bool) -> Integers:
 
 
 def small_image(patterns: Integers, sizes: Sequence[int], *, replaced: bool, absent: bool) -> Image | None:
-    """The image, where it is small enough for its hull to be found at once; None elsewhere. Made once."""
+    """The image, if it is small enough for an immediate hull; else None. Made once."""
     different = np.unique(np.asarray(patterns, dtype=np.int64), axis=0)
     if different.shape[1] > MOST_COUNTS or len(different) > max(MOST_MOVES.values()):
         return None
@@ -387,7 +388,8 @@ def _unit_quantiles(image: Image, miss: float) -> Floats:
     d, out, known = corners.shape[2], np.zeros(len(image.lift)), dict[bytes, float]()
     far = float(gammaincinv(d, 1 - 1e-9))
     for i, combination in enumerate(image.lift.astype(np.float64)):
-        # Cones that are alike to this count are one; counts to which all cones are alike, up to the sign, have one law.
+        # Cones that are alike to this count are one; counts to which all cones are alike, up to the sign, have
+        # one distribution.
         loads, place = np.unique(np.sort(corners @ combination, axis=1), axis=0, return_inverse=True)
         share = np.bincount(place.reshape(-1), weights=volumes) / volumes.sum()
         key = np.concatenate([loads, share[:, None]], axis=1).tobytes()
@@ -398,7 +400,7 @@ def _unit_quantiles(image: Image, miss: float) -> Floats:
 
 
 def _quantile(loads: Floats, share: Floats, far: float, wrapped: float, miss: float) -> float:
-    """The quantile of one count, to which each cone has these loads; 0 where nothing moves it."""
+    """The quantile of one count, in which each cone has these loads; 0 if nothing moves it."""
     from scipy.special import gammaincinv
 
     size = np.abs(loads)
@@ -422,7 +424,7 @@ def _quantile(loads: Floats, share: Floats, far: float, wrapped: float, miss: fl
 class HullTables(WholeTables):
     """Noise of density e^(-gauge / noise_scale) on the counts that span a small image, the gauge that of its hull.
 
-    Guarantee: Pure(times / noise_scale), where one unit brings or replaces `times` rows. What the other counts are
+    Guarantee: Pure(times / noise_scale), if one unit brings or replaces `times` rows. What the other counts are
     above their combination of these is moved by no neighbour, and is added as it is. Theorem `polytope-noise`.
     """
 
@@ -480,7 +482,7 @@ class HullTables(WholeTables):
         return [float(t.mean()) for t in self.image.split(each)]
 
     def error_quantiles(self, confidence: Exact = 0.95) -> list[Floats]:
-        """Those of the continuous law, and half a step of the fine grid for each rounding."""
+        """Those of the continuous distribution, and half a step of the fine grid for each rounding."""
         miss = float(1 - confidence_level(confidence))
         rounded = np.abs(self.image.lift).sum(axis=1) / (2 * HULL_FINE)
         return self.image.split(_unit_quantiles(self.image, miss) * float(self.noise_scale) + rounded)

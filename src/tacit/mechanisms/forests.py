@@ -2,8 +2,8 @@
 
 Among forests, AIC, BIC and the likelihood-ratio test choose the heaviest one, with the weight G_ij - penalty for each
 pair: G_ij is the likelihood ratio statistic of independence in the pair's table, and the penalty is 2, ln n or the 95%
-quantile of chi-squared (Chow, Liu 1968; Lauritzen 1996, section 4.4). Noise on a table inflates every G_ij, so that a
-model that is chosen as if the noisy counts were counts has edges that the noise made. Two ways account for the noise:
+quantile of chi-squared (Chow, Liu 1968; Lauritzen 1996, section 4.4). Noise on a table inflates every G_ij. So a
+model chosen as if the noisy counts were exact has edges that come from the noise. Two ways account for the noise:
 
 - `inflation` says how far the noise raises the statistic of a pair without dependence; the penalty rises by as much;
 - `ForestSelection` never publishes a table: it chooses edge by edge, by a score that one row moves by at most 1
@@ -87,7 +87,7 @@ def inflation(table: npt.ArrayLike, noise_variance: float) -> float:
 
     With d = (o11 o22 - o12 o21) / n, sampling alone gives d the variance V = 1 / sum(1 / e) under independence, and
     independent noise of variance v on every count adds v sum(o^2) / n^2. The statistic is about d^2 / V, so that under
-    independence it is about chi-squared times this number. Infinite where a row or a column is empty.
+    independence it is about chi-squared times this number. Infinite if a row or a column is empty.
     """
     held = np.maximum(np.asarray(table, dtype=np.float64).reshape(2, 2), 0.0)
     total = held.sum()
@@ -175,7 +175,7 @@ class ForestSelection:
 
     @property
     def noise_distribution(self) -> dict[str, Any]:
-        """The law of one choice, for a certificate."""
+        """The distribution of one choice, for a certificate."""
         return {
             "distribution": "permute-and-flip", "edges": self.edges, "rate": shown(self.choice.rate), "exact": True,
         }  # fmt: skip

@@ -189,7 +189,9 @@ def fourier_spacing(frequencies: int, *, body: bool = True) -> Fraction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FourierNoise:
-    """A mechanism for the sums of features, its expected weighted noise energy, and those of the others."""
+    """A mechanism for the sums of features, its expected weighted noise energy, and the energies of the other
+    candidates.
+    """
 
     name: str
     mechanism: FourierMechanism
@@ -221,8 +223,8 @@ def fourier_noise(
 ) -> FourierNoise:
     """The mechanism with the least expected noise energy E sum_a (w_a X_a)^2 on sums of features.
 
-    `replace` says whether neighbours replace a unit (then n is public) or add or remove one; `records` is how many
-    records a unit has at most; `weights` are public, one for each feature (all 1 if none are given). `only` takes one
+    `replace` says whether neighbours replace a unit (then n is public) or add or remove one; `records` is the
+    largest number of records of a unit; `weights` are public, one for each feature (all 1 by default). `only` takes one
     of "laplace", "gamma", "caratheodory", "gaussian". Every candidate's sensitivity counts the rounding of each
     record to the grid: off by half a spacing and a little in each feature. Theorems `fourier-sensitivity`,
     `k-norm-difference`, `gamma-mechanism`, `discrete-laplace`, `rounded-gaussian`.

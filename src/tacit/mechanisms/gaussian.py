@@ -142,7 +142,7 @@ class Gaussian(AdditiveMechanism):
             )
 
         start = sensitivity.exact * Fraction(math.sqrt(2 * math.log(2 / limit)) / min(target, 1e6) + 1e-3)
-        # The continuous curve is close to that of the law for all but the smallest noise.
+        # The continuous curve is close to that of the distribution for all but the smallest noise.
         mu = gaussian_budget(epsilon=target, delta=float(limit)).mu
         guess = float(sensitivity.exact) / mu if mu > 0 else None
         return make(least(lambda std: make(std).delta(target) <= limit, start, guess))
@@ -162,7 +162,7 @@ class Gaussian(AdditiveMechanism):
 
     @property
     def distribution(self) -> DiscreteGaussian:
-        """The law of one coordinate's noise, in grid steps."""
+        """The distribution of one coordinate's noise, in grid steps."""
         return DiscreteGaussian(noise_std=exact_parameter("noise_std", self.noise_std) / self.step)
 
     @property
@@ -172,7 +172,7 @@ class Gaussian(AdditiveMechanism):
 
     @property
     def patterns(self) -> tuple[tuple[int, ...], ...]:
-        """The worst integer moves, in grid steps; empty if there are too many to sum."""
+        """The worst integer moves, in grid steps; an empty list if they are too many to sum."""
         return largest_moves(self.sensitivity.squared_steps(self.step), self.dimension)
 
     @property
@@ -184,7 +184,9 @@ class Gaussian(AdditiveMechanism):
 
     @property
     def profile(self) -> Profile:
-        """The curve of the discrete law itself: over the worst moves, the product of the coordinates' pairs."""
+        """The curve of the discrete distribution itself: over the worst moves, the product of the coordinates'
+        pairs.
+        """
         from tacit.guarantees import Profile
         from tacit.pld import DiscreteGaussianPair
 
@@ -208,7 +210,9 @@ class Gaussian(AdditiveMechanism):
         return curves[0] if len(curves) == 1 else Profile.worst(curves)
 
     def delta(self, epsilon: Exact) -> float:
-        """The certified delta at this epsilon: in one dimension at every scale, by certified tails of the law."""
+        """The certified delta at this epsilon: in one dimension at every scale, by certified tails of the
+        distribution.
+        """
         exact = exact_parameter("epsilon", epsilon, positive=False)
         refuse_if(exact < 0, "epsilon", epsilon, "be at least 0")
         if self.dimension == 1:
@@ -223,7 +227,7 @@ class Gaussian(AdditiveMechanism):
 
     @property
     def exact_epsilon(self) -> None:
-        """It has none, which is known without its curve."""
+        """None, since Gaussian noise never has one."""
         return None
 
     @property
@@ -234,7 +238,7 @@ class Gaussian(AdditiveMechanism):
         )
 
     def log_survival(self, t: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """ln Pr[X >= t] in grid steps, by the normal law: for intervals, no privacy rests on it."""
+        """ln Pr[X >= t] in grid steps, by the normal distribution: for intervals, no privacy rests on it."""
         from scipy.special import log_ndtr
 
         std = float(self.distribution.std)
@@ -310,7 +314,7 @@ def delta_parameter(value: object) -> float:
 
 
 def at_most(values: npt.ArrayLike, dimension: int) -> AnyArray:
-    """The integers, of which there may be at most as many as the curve was computed for."""
+    """The integers; refuses more of them than the curve was computed for."""
     array = integer_array(values)
     if array.size > dimension:
         raise InvalidParameter(
@@ -326,7 +330,7 @@ def scalar_delta(law: DiscreteGaussian, shift: int, epsilon: Fraction) -> float:
     """sup_S P(S) - e^epsilon P(S + shift): S = {k < m} with m = shift/2 - v epsilon/shift, tails certified.
 
     With X shifted by -s, the likelihood ratio falls with k; H = Pr[X >= c] - e^epsilon Pr[X >= c + s] for the
-    least integer c >= v epsilon / s - s/2, by the symmetry of the law.
+    least integer c >= v epsilon / s - s/2, by the symmetry of the distribution.
     """
     cut = math.ceil(law.parameter * epsilon / shift - Fraction(shift, 2))
 
@@ -462,7 +466,7 @@ class RoundedGaussian(ShapedMechanism, CellNoise):
 
     @property
     def variance(self) -> float:
-        """The variance of a drawn cell: noise_std^2 and the rounding's 1/12; below two steps of noise, less."""
+        """The variance of a drawn cell: noise_std^2 plus the rounding's 1/12; less below two steps of noise."""
         return Normal(scale=self._widest()).rounded(self.step).variance
 
     @property

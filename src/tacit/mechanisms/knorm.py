@@ -54,7 +54,7 @@ NODES = 400
 
 
 class ShapedMechanism(Mechanism):
-    """Noise of one law on R^d for one vector of d integers on a grid."""
+    """Noise of one distribution on R^d for one vector of d integers on a grid."""
 
     __slots__ = ()
 
@@ -76,7 +76,7 @@ class ShapedMechanism(Mechanism):
     @property
     @abstractmethod
     def law(self) -> ContinuousDistribution:
-        """The law of the noise, in the statistic's unit, before it is rounded to the grid."""
+        """The distribution of the noise, in the statistic's unit, before it is rounded to the grid."""
 
     @property
     def covariance(self) -> Floats:
@@ -84,11 +84,13 @@ class ShapedMechanism(Mechanism):
         return self.law.covariance
 
     def marginal(self, coordinate: int = 0) -> RoundedMarginal:
-        """The distribution of one drawn coordinate, in grid steps; NoLaw if none is known."""
+        """The distribution of one drawn coordinate, in grid steps; NoLaw without a known one."""
         return self.law.marginal(coordinate).rounded(self.step)
 
     def _largest_std(self) -> float:
-        """Of the coordinates of what is drawn, grid included; rounding counts as uniform where no law is known."""
+        """The largest standard deviation of a drawn coordinate, with the grid; rounding counts as uniform if its
+        distribution is unknown.
+        """
         variances = self.covariance.diagonal()
         widest = int(np.argmax(variances))
         try:
@@ -247,7 +249,7 @@ class KNorm(Radial):
 
     @property
     def numerical_delta(self) -> float:
-        """The distance in total variation from the ideal noise: 0 where sampling is exact."""
+        """The distance in total variation from the ideal noise: 0 for exact sampling."""
         if isinstance(self.body, Body):
             return 0.0
         # It depends on the parameters only, so that a draw that is thrown away tells it.
@@ -379,9 +381,9 @@ class KNormDifference(ShapedMechanism):
         return self._continuous_std() + float(self.step) / 2
 
     def error_quantile(self, confidence: Exact = 0.95) -> float:
-        """The bound on every single coordinate: the quantile of its own distribution (`marginal`) if one is known.
+        """The bound on every single coordinate: the quantile of its own distribution (`marginal`), if that is known.
 
-        Where none is, the better of two bounds. |A_i - B_i| is within the sum of what both stay within, each with half
+        Otherwise the better of two bounds. |A_i - B_i| is within the sum of the bounds of both, each with half
         the miss; and it is symmetric and unimodal, so that Pr[|X| > t] <= (2 std / 3t)^2 for t >= sqrt(8/3) std
         (Gauss; Vysochanskij, Petunin 1980).
         """

@@ -1,4 +1,4 @@
-"""Laplace noise on a grid: the discrete Laplace law, exact."""
+"""Laplace noise on a grid: the discrete Laplace distribution, exact."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _DIRECT_TERMS = 1 << 16
 
 @lru_cache(maxsize=1024)
 def _distribution(noise_scale: Fraction) -> DiscreteLaplace:
-    """Made once: a release asks for its law some twenty times."""
+    """Made once: a release asks for its distribution some twenty times."""
     return DiscreteLaplace(noise_scale=noise_scale)
 
 
@@ -89,7 +89,7 @@ class Laplace(AdditiveMechanism, CellNoise):
 
     @property
     def distribution(self) -> DiscreteLaplace:
-        """The law of one coordinate's noise, in grid steps."""
+        """The distribution of one coordinate's noise, in grid steps."""
         return _distribution(exact_parameter("noise_scale", self.noise_scale) / self.step)
 
     @property
@@ -104,7 +104,7 @@ class Laplace(AdditiveMechanism, CellNoise):
 
         steps = self.sensitivity.steps(self.step)
         if steps > _DIRECT_TERMS:
-            # The curve of the discrete law is above the continuous one; this shift covers the difference.
+            # The curve of the discrete distribution is above the continuous one; this shift covers the difference.
             rate, epsilon = self.distribution.rate, self.distribution.rate * steps
             wider = upper(lambda: ball(epsilon) + 2 * (ball(rate) / 2).cosh().log())
             return Profile.of_pair(LaplacePair(epsilon=wider))
@@ -120,7 +120,7 @@ class Laplace(AdditiveMechanism, CellNoise):
 
     @property
     def event(self) -> Event:
-        """Discrete Laplace noise; for moves of very many steps the continuous law that is above it."""
+        """Discrete Laplace noise; for moves of very many steps, the continuous distribution, which dominates it."""
         steps = self.sensitivity.steps(self.step)
         if steps > _DIRECT_TERMS:
             rate, epsilon = self.distribution.rate, self.distribution.rate * steps
@@ -265,7 +265,7 @@ class Geometric(AdditiveMechanism):
 
     @property
     def distribution(self) -> DiscreteLaplace:
-        """The law of the noise."""
+        """The distribution of the noise."""
         return DiscreteLaplace(noise_scale=self.sensitivity.exact / epsilon_parameter(self.epsilon))
 
     @property
@@ -354,7 +354,7 @@ class TruncatedGeometric(Mechanism):
 
     @property
     def distribution(self) -> DiscreteLaplace:
-        """The law of the noise before clamping."""
+        """The distribution of the noise before clamping."""
         return DiscreteLaplace(noise_scale=self.sensitivity.exact / epsilon_parameter(self.epsilon))
 
     @property
@@ -487,7 +487,7 @@ class Staircase(AdditiveMechanism, CellNoise):
 
     @property
     def distribution(self) -> DiscreteStaircase:
-        """The law of the noise, in grid steps."""
+        """The distribution of the noise, in grid steps."""
         steps = self.sensitivity.steps(self.step)
         return DiscreteStaircase(epsilon=epsilon_parameter(self.epsilon), sensitivity=steps, gamma=self.gamma)
 
@@ -625,7 +625,7 @@ def weighted_quantiles(rows: Weighted, tail: float) -> Floats:
     """c with Pr[S >= c] <= tail for each row's sum S, for tail < 1/2; 0 for an empty one.
 
     Fourier inversion, Pr[S >= c] = 1/2 - sum_k sin(s_k c) phi(s_k) / (pi (k + 1/2)) with s_k = (k + 1/2) 2 pi / P:
-    the error is at most Pr[|S| > P - c] (a Chernoff bound) plus what is cut off, both added. S is unimodal, so its
+    the error is at most Pr[|S| > P - c] (a Chernoff bound) plus the truncation error, both added. S is unimodal, so its
     tail is convex on c > 0 and the chord between two grid points lies above it. Source: Davies 1973.
     """
     size, step = len(rows.weights), max(CHUNK // (POINTS * max(rows.weights.shape[1], 1)), 1) * 16
@@ -685,7 +685,7 @@ def _quantiles(rows: Weighted, tail: float) -> Floats:
     wrapped = 2 * np.exp((rows.log_moments(rates) - rates * (period / 2)[:, None]).min(axis=1))
     cut = phi[:, -1] * (1 + 1 / (largest * waves[:, -1]) ** 2) / (2 * math.pi)
     chord, sure = read_quantiles(phi, period, wrapped + cut + FLOAT_SLACK, tail)
-    # A single variable has a closed form, and a law whose Fourier series falls too slowly for the sum above.
+    # A single variable has a closed form, and a distribution whose Fourier series falls too slowly for the sum above.
     single = (rows.counts * (rows.weights > 0)).sum(axis=1) == 1
     chord = np.where(single, -largest * math.log(2 * tail), chord)
     simple = _chernoff(rows, tail)

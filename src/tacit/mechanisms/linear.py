@@ -105,7 +105,7 @@ class Candidate:
 
     @property
     def noise_distribution(self) -> dict[str, Any]:
-        """The laws of the noise, block by block, for a certificate."""
+        """The distributions of the noise, block by block, for a certificate."""
         laws = [{"queries": len(a), "noise": None if m is None else m.noise_distribution}
                 for a, m in zip(self.strategy.blocks, self.mechanisms, strict=True)]  # fmt: skip
         return {"distribution": "least squares of noisy blocks", "strategy": self.name, "blocks": laws}
@@ -312,7 +312,7 @@ def one_way_margins(
     neighbours: Neighbours | str = Neighbours.ADD_OR_REMOVE,
     rows: int = 1,
 ) -> list[MarginPlan]:
-    """The ways to release how many rows say yes to each of k questions, by expected L1 error, best first.
+    """The ways to release the numbers of "yes" for each of k questions, by expected L1 error, best first.
 
     With b = rows / epsilon: Laplace noise k b a count (k^2 b in all); range-norm noise (k+2)/3 b (add-or-remove) or
     cube noise (k+1)/2 b (replace-one), shaped by the possible moves of one row; with a delta Gaussian noise, sqrt(2 k /
@@ -345,7 +345,7 @@ def gaussian_wins_from(
 ) -> int:
     """The least number of yes-or-no columns from which Gaussian noise has the smaller expected L1 error.
 
-    against="best": than the best pure noise; against="laplace": than Laplace noise. Gaussian errors grow like k^1.5,
+    against="best": the best pure noise; against="laplace": Laplace noise. Gaussian errors grow like k^1.5,
     pure ones like k^2, so that there is one such number.
     """
     if not isinstance(against, str) or against not in ("best", "laplace"):
@@ -449,7 +449,7 @@ def _all_but_one(shape: Sequence[int], m: int, budget: Budget) -> MarginPlan:
     second, mean = (d + 2) * (d + 3) * b * b, (d + 2) / 3 * b
     last = [(s + (s - 2) ** 2) / 12 * second for s in shape]
     squared = sum((s - 1) * (second / 6 + 1 / 12) + v + s / 12 for s, v in zip(shape, last, strict=True))
-    # The law of the last key is known for two keys; otherwise its standard deviation is above its mean size.
+    # The distribution of the last key is known for two keys; otherwise its standard deviation is above its mean size.
     sizes = [mean if s == 2 else math.sqrt(v) for s, v in zip(shape, last, strict=True)]
     absolute = sum((s - 1) * mean + v for s, v in zip(shape, sizes, strict=True))
     return MarginPlan(

@@ -1,8 +1,9 @@
 """Local collection: every person randomises their own answer, and tables are estimated from the answers.
 
-All mechanisms here share one law. An answer names (supports) each category; the person's own with probability p, any
-other with probability q < p. So X_j, the number of answers that name category j, is Bin(n_j, p) + Bin(n - n_j, q), its
-estimate (X_j - n q)/(p - q) is unbiased, and intervals come from that law exactly.
+All mechanisms here answer by one rule.
+An answer names (supports) each category; the person's own with probability p, any
+other with probability q < p. So X_j, the number of answers that name category j, is Bin(n_j, p) + Bin(n - n_j, q),
+its estimate (X_j - n q)/(p - q) is unbiased, and exact intervals follow from that distribution.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ __all__ = [
     "ResponseComparison",
 ]
 
-# The exact law of the number of answers that name a category: Bin(c, p) + Bin(n - c, q) for a true count of c.
+# The exact distribution of the number of answers that name a category: Bin(c, p) + Bin(n - c, q) for a true count of c.
 #
 # It rises with c, so that the counts that a test of the observed number does not reject are an interval: Clopper and
 # Pearson's construction for one binomial, here for the sum of two. Theorem `local-intervals`. Numbers are floats;
@@ -95,7 +96,7 @@ class ResponseLaw:
         return min(1.0, float(masses @ share))
 
     def interval(self, observed: int, miss: float) -> tuple[int, int]:
-        """The true counts that are not rejected: both tails above miss/2; the nearest if all are rejected."""
+        """The true counts that are not rejected: both tails above miss/2; if all are rejected, the nearest one."""
         n, half = self.people, miss / 2
         from scipy.special import ndtri
 
@@ -140,16 +141,20 @@ class ResponseLaw:
         return float(away[order][min(place, size - 1)]) / self.gap * (1 + 1e-12)
 
     def worst_quantile(self, miss: float) -> float:
-        """The largest quantile over true counts: all of them up to 64 people; else at 33, and a step of the lattice."""
+        """The largest quantile over true counts: over all of them up to 64 people; beyond that at 33 counts, plus one
+        step of the lattice.
+        """
         n = self.people
         if n <= 64:
             return max(self.quantile(c, miss) for c in range(n + 1))
-        # Between two of them the law moves by less than a step of the lattice 1/(p - q) against a smooth one.
+        # Between two of them the distribution moves by less than a step of the lattice 1/(p - q) against a smooth one.
         return max(self.quantile(round(n * i / 32), miss) for i in range(33)) + 1 / self.gap
 
 
 def _first(true: Callable[[int], bool], n: int, start: int, step: int) -> int:
-    """The least c in 0..n at which a rising condition holds, n + 1 where none does; looked for around `start`."""
+    """The least c in 0..n at which a rising condition holds, n + 1 if it never holds; the search begins around
+    `start`.
+    """
     start = min(max(start, 0), n)
     low, high = -1, n + 1
     if true(start):
@@ -241,7 +246,7 @@ class EstimatedCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EstimatedTable:
-    """Estimated numbers of people, a row a category, with intervals from the exact law of the answers."""
+    """Estimated numbers of people, a row a category, with intervals from the exact distribution of the answers."""
 
     labels: tuple[str | int, ...]
     estimates: Floats
@@ -310,7 +315,7 @@ def checked_labels(given: object) -> tuple[str, ...]:
 
 
 def settle_categories(mechanism: LocalMechanism, *, most: int | None = None) -> None:
-    """The number of categories: that of the labels if there are any."""
+    """The number of categories, from the labels if they are given."""
     k = whole("categories", mechanism.categories, least=2)
     if mechanism.labels is not None:
         names = checked_labels(mechanism.labels)
@@ -358,7 +363,7 @@ class LocalMechanism(Mechanism):
 
     @abstractmethod
     def release(self, values: npt.ArrayLike, *, source: Source | None = None) -> Released:
-        """One answer for each person; values are their categories, one a person."""
+        """One answer for each person; `values` has one category for each person."""
 
     @abstractmethod
     def supports(self, answers: object) -> npt.NDArray[np.bool_]:
@@ -405,7 +410,7 @@ class LocalMechanism(Mechanism):
         return column
 
     def _named(self, codes: npt.NDArray[Any], publishable: bool) -> Released:
-        """Answers as labels if there are any."""
+        """Answers as labels, if the mechanism has labels."""
         if self.labels is None:
             return Released(values=codes, spacing=Fraction(1), publishable=publishable)
         names = np.array(list(self.labels), dtype=object)
@@ -418,7 +423,7 @@ class LocalMechanism(Mechanism):
         return p, q, gap
 
     def law(self, *, people: int) -> ResponseLaw:
-        """The law of how often a category is named by this many people."""
+        """The distribution of the number of answers that name a category, for this many people."""
         p, q, gap = self._chances()
         return ResponseLaw(people=whole("people", people, least=0), p=p, q=q, gap=gap)
 
@@ -475,7 +480,7 @@ class LocalMechanism(Mechanism):
     def count_error(self, *, people: int, confidence: Exact = 0.95, count: int | None = None) -> float:
         """The bound on the estimated count of one category, by its exact distribution; without a count, the worst one.
 
-        Never above the better of Chebyshev's and Hoeffding's bounds, which serve alone where the law has too many
+        Never above the better of Chebyshev's and Hoeffding's bounds, which serve alone if the distribution has too many
         points to be listed.
         """
         miss = float(1 - confidence_level(confidence))
@@ -602,7 +607,8 @@ class RandomizedResponse(LocalMechanism):
     def variance(self, *, people: int, count: int | None = None) -> float:
         """Var of the estimated count of one category: [n_j p(1-p) + (n - n_j) q(1-q)] / (p-q)^2, rounded up.
 
-        For a bit this is n e^epsilon / (e^epsilon - 1)^2 whatever the count; else without a count, the worst one.
+        For a bit this is n e^epsilon / (e^epsilon - 1)^2 for every count; for more categories, without a count, the
+        worst one.
         """
         n, inside = self._counts(people, count)
         exact, k = epsilon_parameter(self.epsilon), self.categories

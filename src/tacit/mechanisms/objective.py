@@ -3,8 +3,8 @@
     minimise  sum_i loss_i(w) + (ridge/2)|w|^2 + b . w,      b ~ N(0, noise_std^2 I)
 
 b is drawn exactly and rounded to a fine grid, the minimiser is certified to a gradient of at most `tolerance`, and a
-little Gaussian noise on the result covers both: the proof is about an ideal minimiser that nobody computes, and the
-noise makes what is computed as private as that (theorem `objective-exactness`).
+little Gaussian noise on the result covers both. The proof is about an ideal minimiser that nobody computes; the noise
+makes the computed one equally private (theorem `objective-exactness`).
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class PerturbedMinimiser(Mechanism):
     @property
     @abstractmethod
     def term(self) -> RoundedGaussian | KNorm:
-        """The law of the random linear term."""
+        """The distribution of the random linear term."""
 
     @property
     @abstractmethod
@@ -116,7 +116,7 @@ class PerturbedMinimiser(Mechanism):
         return 2 * (Fraction(self.tolerance) + half) / Fraction(self.ridge)
 
     def release(self, minimise: Minimise, *, source: Source | None = None) -> Released:
-        """Draws b, minimises, and adds the covering noise; where no certificate was reached, noise around 0.
+        """Draws b, minimises, and adds the covering noise; without a certificate, noise around 0.
 
         `minimise` must be free of randomness of its own. No row may decide which error it raises.
         """
@@ -279,7 +279,7 @@ class ObjectivePerturbation(PerturbedMinimiser):
 
     @property
     def term(self) -> RoundedGaussian:
-        """The law of the random linear term."""
+        """The distribution of the random linear term."""
         return RoundedGaussian(
             sensitivity=L2(Fraction(self.gradient)), noise_std=self.noise_std, dimension=self.dimension,
             spacing=self.term_spacing,

@@ -1,4 +1,4 @@
-"""Propose, test, release for a statistic of one's own: the distance to instability is the user's, and is checked.
+"""Propose, test, release for a statistic of your own: you supply the distance to instability, and tacit checks it.
 
 The user gives a statistic (whole numbers, in steps of a grid) and its distance to instability. Two things must hold for
 all neighbours x, x' (theorem `propose-test-release`):
@@ -6,8 +6,8 @@ all neighbours x, x' (theorem `propose-test-release`):
     1. |distance(x) - distance(x')| <= 1;
     2. distance(x) = 0 wherever some neighbour moves the statistic by more than the proposed bound, in L1.
 
-`check_distance` looks at all tables of a few rows. It finds mistakes and proves nothing about longer tables: a
-certificate names the basis of the claim: a declared proof, that check, or nothing.
+`check_distance` looks at all tables of a few rows. It finds mistakes and proves nothing about longer tables. A
+certificate names the basis of the claim: a declared proof, that check, or none.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class CheckedDistance:
 
     @property
     def words(self) -> str:
-        """What was checked, in a sentence."""
+        """The result of the check, in a sentence."""
         return (
             f"{CLAIM}: checked on all {self.tables} tables of up to {self.rows} rows of {self.values} values; "
             "for longer tables it is assumed"
@@ -146,7 +146,7 @@ def check_distance(
 
 
 def _neighbours(table: tuple[int, ...], places: Sequence[int], relation: Neighbours, most: int) -> Any:
-    """All neighbours as sorted tuples; each pair is seen from both sides."""
+    """All neighbours as sorted tuples; each pair is visited from both sides."""
     for k in range(len(table)):
         left = table[:k] + table[k + 1 :]
         if relation is Neighbours.REPLACE_ONE:
@@ -161,9 +161,10 @@ def _neighbours(table: tuple[int, ...], places: Sequence[int], relation: Neighbo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatisticByTest(_ByTest):
-    """A statistic of one's own, if the data are far from those on which one unit moves it by more than `proposed`.
+    """A statistic of your own, if the data are far from those on which one unit moves it by more than `proposed`.
 
-    Guarantee: Approximate(test_epsilon + release_epsilon, delta), if the distance is what it must be: `assumptions`
+    Guarantee: Approximate(test_epsilon + release_epsilon, delta), if the distance satisfies its definition:
+    `assumptions`
     says on what that rests. Every number gets discrete Laplace noise of scale proposed / release_epsilon, `proposed`
     being in L1. The test passes if distance + discrete Laplace(1 / test_epsilon) is above a threshold with
     Pr[noise > threshold] <= delta. A statistic or distance that raises counts as unstable. Replace-one neighbours or
@@ -237,7 +238,7 @@ class StatisticByTest(_ByTest):
         return {**_ByTest.certificate_for(self, unit), **told}
 
     def _values(self, rows: Rows) -> tuple[tuple[int, ...], int]:
-        """Statistic and distance; any failure on a table counts as unstable there, and says nothing more."""
+        """Statistic and distance; any failure counts as an unstable table, and reveals nothing more."""
         try:
             values, found = _numbers(self.statistic(rows)), int(self.distance(rows))
         except Exception:  # no error of a user's function may tell of a row
@@ -257,7 +258,7 @@ class StatisticByTest(_ByTest):
         return Tested(passed=True, released=released, publishable=source.publishable)
 
     def passes(self, distance: int) -> float:
-        """The chance that data at this distance pass the test; of a made-up distance, for planning."""
+        """The probability that data at this distance pass the test; for planning, with a made-up distance."""
         k, q = (
             self.threshold - whole("distance", distance, least=0),
             math.exp(-float(Fraction(self.test_epsilon))),
@@ -285,7 +286,7 @@ def _positive_definite(matrix: list[list[Fraction]]) -> bool:
 
 
 def _solved(matrix: list[list[Fraction]], right: list[Fraction]) -> list[Fraction] | None:
-    """The solution of a positive definite system, exactly; None if it has none."""
+    """The solution of a positive definite system, exactly; None without one."""
     held = [[*row, b] for row, b in zip(matrix, right, strict=True)]
     size = len(held)
     for k in range(size):
@@ -301,7 +302,8 @@ def _solved(matrix: list[list[Fraction]], right: list[Fraction]) -> list[Fractio
 
 
 def _floats(row: Any, count: int) -> list[float]:
-    """The numbers of one row, 0 for other values; a row of another length is all 0. No row decides about others."""
+    """The numbers of one row, 0 for other values; a row of another length becomes all 0.
+    No row decides about others."""
     try:
         held = list(row)
     except Exception:  # whatever one row raises, it has no numbers
@@ -418,7 +420,7 @@ class LeastSquares:
         )
 
     def statistic(self, rows: Any, *, spacing: Exact) -> list[int]:
-        """The coefficients in steps; zeros if there is no unique solution."""
+        """The coefficients in steps; zeros without a unique solution."""
         return self._steps(*self._sums(rows), spacing)
 
     def _steps(self, products: list[list[Fraction]], right: list[Fraction], spacing: Exact) -> list[int]:
@@ -426,7 +428,7 @@ class LeastSquares:
         return [0] * self.numbers if found is None else [round(v / Fraction(spacing)) for v in found]
 
     def distance(self, rows: Any) -> int:
-        """The largest k with least eigenvalue above floor + k m R^2; 0 if there is none."""
+        """The largest k with least eigenvalue above floor + k m R^2; 0 if no k is."""
         return self._distance(self._sums(rows)[0], len(rows))
 
     def _distance(self, products: list[list[Fraction]], own: int) -> int:
@@ -458,7 +460,7 @@ class LeastSquares:
     ) -> StatisticByTest:
         """Propose, test, release of the coefficients, with the least bound that the floor proves.
 
-        `unit` says who has at most `unit_rows` rows, where that is not one row.
+        `unit` names the owner of at most `unit_rows` rows, if that is more than one row.
         """
         return StatisticByTest(
             statistic=lambda rows: self.statistic(rows, spacing=spacing), distance=self.distance,

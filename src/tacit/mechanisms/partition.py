@@ -41,7 +41,7 @@ from tacit.noise.source import Source, default_source
 
 __all__ = ["GaussianSelection", "Kept", "OptimalSelection", "PartitionSelection", "partition_selection"]
 
-# The law of the optimal selection of one key, in integers, and how a price is split over several keys.
+# The distribution of the optimal selection of one key, in integers, and how a price is split over several keys.
 
 BITS = 128
 ONE = 1 << BITS
@@ -129,9 +129,10 @@ def _factors(epsilon: Fraction) -> tuple[int, int]:
 
 @lru_cache(maxsize=64)
 def key_distribution(epsilon: Fraction, delta: Fraction) -> KeyDistribution:
-    """pi(1), pi(2), ... up to 1, every step rounded down, and checked as a law of counts.
+    """pi(1), pi(2), ... up to 1, every step rounded down, and checked as a distribution of counts.
 
-    The steps pi(n) - pi(n-1) are a law of noise whose excess over e^epsilon times its neighbour, to either side, adds
+    The steps pi(n) - pi(n-1) are a distribution of noise whose excess over e^epsilon times its neighbour, to
+    either side, adds
     up to delta at most (theorem `partition-selection`); rounding is paid from 2^-104 e^epsilon, the sums are checked.
     """
     if delta < LEAST_DELTA:
@@ -270,10 +271,11 @@ def shape_parameter(name: str, value: object) -> int:
 
 
 class PartitionSelection(Mechanism):
-    """What both forms share. `keys` is how many keys one unit supports at most, each of them once.
+    """What both forms share. `keys` is the largest number of keys that one unit supports, each of them once.
 
-    `replaced`: neighbours replace a unit, so twice as many keys can change; `group`: this many units at once.
-    Keys that nobody supports are never seen, hence never named.
+    `replaced`: neighbours replace a unit, so twice as many keys can change; `group`: the number of units that change
+    together.
+    Keys that nobody supports are never seen, and so never named.
     """
 
     __slots__ = ()
@@ -358,7 +360,8 @@ class OptimalSelection(PartitionSelection):
     pi(n+1) = min(e^e pi(n) + d, 1 - e^-e (1 - pi(n) - d), 1), in integers of 128 bits rounded down, at the level (e, d)
     of one key. One key a unit: (e, d) = (epsilon, delta), optimal. More keys: the (e, d) whose composition is
     (epsilon, delta) by the optimal composition theorem and that names a key soonest.
-    Guarantee: Approximate(epsilon, delta), also for `release_counts`: with J of the law pi(j) - pi(j-1) a key is
+    Guarantee: Approximate(epsilon, delta), also for `release_counts`: with J of the distribution pi(j) -
+    pi(j-1) a key is
     named where J <= n, and n - J then is (e, d)-private itself, so the count comes with the name. This is sharper than
     truncated geometric noise, which needs a delta that fits.
     Theorem `partition-selection`. Source: Desfontaines, Voss, Gipson, Mandayam 2022; Kairouz, Oh, Viswanath 2017.
@@ -473,9 +476,10 @@ def _normal(x: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GaussianSelection(PartitionSelection):
-    """A key is named where its support plus Gaussian noise, rounded, reaches a threshold; the sum may be told too.
+    """A key is named if its support plus Gaussian noise, rounded, reaches a threshold; the noisy sum may be published
+    too.
 
-    `epsilon` is where the bound reads its curve; None for the concentrated form.
+    `epsilon` is the point at which the bound reads its curve; None for the concentrated form.
     Guarantee: Composed(GaussianDP(mu), Approximate(0, new)) with mu = group sqrt(keys moved) / noise_std and `new` the
     probability that a key of the differing unit alone is named, 1 - (1 - Pr[1 + Z >= threshold])^keys. In terms of
     (epsilon, delta): max over i new keys of b_i + (1 - b_i) delta_rest(epsilon + ln((1 - b) / (1 - b_i))).
@@ -663,7 +667,9 @@ class GaussianSelection(PartitionSelection):
 
     @property
     def event(self) -> Event:
-        """(epsilon, delta) where it was made for them; else Gaussian noise, and a chance of `new` that all is told."""
+        """(epsilon, delta) for a mechanism made for them; else Gaussian noise, and a probability `new` of revealing
+        everything.
+        """
         if self.epsilon is not None:
             return event_of(self.bound)
         mu = self._mu(self.moved)
@@ -686,7 +692,7 @@ class GaussianSelection(PartitionSelection):
 
     @property
     def law(self) -> GaussianVector:
-        """The noise of one support before it is rounded; `law.marginal().rounded(1)` is the added noise."""
+        """The noise of one support before rounding; `law.marginal().rounded(1)` is the added noise."""
         return GaussianVector(coordinates=1, noise_std=self.noise_std)
 
     def _offsets(self, supports: AnyArray, source: Source) -> tuple[Booleans, AnyArray]:
@@ -745,7 +751,7 @@ def partition_selection(
     replaced = flag("replaced", replaced)
     moved = shape_parameter("keys", keys) * shape_parameter("group", group)
     if moved * (2 if replaced else 1) > MOST_NEW:
-        # This many keys one by one need a support of thousands, and a long law.
+        # This many keys one by one need a support of thousands, and a long distribution.
         return GaussianSelection.for_target(epsilon=epsilon, delta=delta, **shape)
     best = OptimalSelection(epsilon=epsilon, delta=delta, **shape)
     if moved == 1 and not replaced:

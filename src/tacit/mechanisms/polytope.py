@@ -113,7 +113,7 @@ def _hull(points: Sequence[Point]) -> tuple[tuple[Point, ...], ...]:
 def _pulled(
     face: frozenset[int], facets_: list[frozenset[int]], points: Sequence[Point]
 ) -> list[frozenset[int]]:
-    """The face as simplices: its first corner joined to those of its own facets that do not hold that corner."""
+    """The face as simplices: its first corner, joined to its own facets that do not hold that corner."""
     rank = _rank([points[i] for i in face])
     if len(face) == rank:
         return [face]
@@ -393,9 +393,11 @@ class RangeNorm(ShapedMechanism):
     """Noise of density e^(-g(x) / noise_scale), g(x) = max(0, x_1..x_d) - min(0, x_1..x_d), for one-way margins.
 
     One row added to a table of d yes-or-no columns moves their d counts by a corner of the cube, all moves being
-    up or all down: g is the gauge of exactly that hull. T (U_i - U_0) has this law, T ~ Gamma(d + 2, noise_scale),
+    up or all down: g is the gauge of exactly that hull. T (U_i - U_0) has this distribution, T ~ Gamma(d + 2,
+    noise_scale),
     U uniform. Guarantee: Pure(times / noise_scale). Variance (d+2)(d+3)/6 noise_scale^2 a count, where independent
-    Laplace noise has 2 d^2. Theorem `polytope-noise`. Source: Hardt, Talwar 2010; the law is derived on the page.
+    Laplace noise has 2 d^2. Theorem `polytope-noise`. Source: Hardt, Talwar 2010; the distribution is derived
+    on the page.
     """
 
     dimension: int

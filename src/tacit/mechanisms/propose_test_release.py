@@ -38,7 +38,7 @@ __all__ = ["InterquartileRangeByTest", "MedianByTest", "Tested"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tested:
-    """The outcome of the test; `released` is None if the proposed bound was not far enough from failing."""
+    """The outcome of the test; `released` is None if the proposed bound was too near to failing."""
 
     passed: bool
     released: Released | None
@@ -182,7 +182,7 @@ class _ByTest(Mechanism):
 class _OfOrderedRows(_ByTest):
     """Order statistics of one value a row. Their distance counts replaced rows.
 
-    A person with several rows, or one more row, moves it by more than 1: the theorem says nothing about either.
+    A person with several rows, or one more row, moves it by more than 1; the theorem covers neither.
     """
 
     __slots__ = ()

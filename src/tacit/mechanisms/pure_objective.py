@@ -187,7 +187,7 @@ class PureObjectivePerturbation(PerturbedMinimiser):
 
     @property
     def exact_epsilon(self) -> Fraction:
-        """Of both parts together."""
+        """The epsilon of both parts together."""
         return sum((Fraction(e.epsilon) for e in self.events if isinstance(e, PureEvent)), Fraction(0))
 
     @property

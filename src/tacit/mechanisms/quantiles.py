@@ -57,12 +57,14 @@ def quantiles(
 
     t* is the first bin with F(t*) >= q N in the true counts. Then F(t*) - q N >= 0 > F(t* - 1) - q N, so the noisy
     ones are at least -c and at most c, each but with probability (1 - confidence) / 2, where c is the quantile of
-    the exact law of the noise of F(t) - q N. The interval is the hull of the bins t that satisfy both: it holds the
+    the exact distribution of the noise of F(t) - q N. The interval is the hull of the bins t that satisfy
+    both: it holds the
     bin t*, and so the quantile of the rows themselves (clamped to the edges), with the confidence, without a union
-    over bins. Each interval has the confidence by itself; for all m of them at once ask 1 - (1 - confidence) / m.
+    over bins. Each interval has the confidence separately; for all m of them together ask 1 - (1 - confidence) / m.
     The value is one past the number of bins with noisy F(t) < q N, placed linearly inside its bin.
 
-    `drawn`: the rows are independent draws, and the interval is for the quantile of their law. There F(t) - q N has a
+    `drawn`: the rows are independent draws, and the interval is for the quantile of their distribution. There
+    F(t) - q N has a
     variance of N q (1 - q) more, and c is the root of the sum of both squares (`population-intervals`).
     """
     levels, level = _checked(noisy, shares), confidence_level(confidence)
@@ -302,7 +304,8 @@ def clamping_threshold(
 ) -> int:
     """The least c with Pr[all of `ranges` independent noises < c] >= confidence: no empty range reaches it.
 
-    Pr[X < c]^ranges >= confidence, one-sided and without a union bound, by the certified quantile of the law. A range
+    Pr[X < c]^ranges >= confidence, one-sided and without a union bound, by the certified quantile of the
+    distribution. A range
     with c + t rows is taken but with probability Pr[X < -t].
     """
     law = noise.distribution if isinstance(noise, Laplace | Gaussian | Geometric) else noise

@@ -110,7 +110,7 @@ class RangeTree:
         cls, p: int, b: int, budget: Budget, gaussian: bool, replaced: bool, m: int, absent: bool,
         ranges: Sequence[tuple[int, int]] | None = None,
     ) -> RangeTree:  # fmt: skip
-        """`ranges` are those that the levels' shares are made for; without them a sample of all lengths."""
+        """`ranges` are those that the levels' shares are optimised for; by default a sample of all lengths."""
         sizes = _widths(p, b)
         moved = level_moves(p, b, gaussian=gaussian, replaced=replaced, rows=m, absent=absent)
         one = m * m if gaussian else m
@@ -130,7 +130,7 @@ class RangeTree:
 
     @property
     def bound(self) -> Bound:
-        """What one release may reveal."""
+        """The largest privacy loss of one release."""
         return composed_bound(self.mechanisms)
 
     @property
@@ -140,7 +140,7 @@ class RangeTree:
 
     @property
     def noise_distribution(self) -> dict[str, Any]:
-        """The laws of the noise, level by level, for a certificate."""
+        """The distributions of the noise, level by level, for a certificate."""
         laws = [None if m is None else m.noise_distribution for m in self.mechanisms]
         return {"distribution": "tree of sums, least squares", "branching": self.branching, "levels": laws}
 
@@ -432,12 +432,12 @@ class RangeAnswers(TableMechanism):
         return [float(self._spread()[0].mean())]
 
     def error_quantiles(self, confidence: Exact = 0.95) -> list[Floats]:
-        """Of the normal distribution, or of Laplace variables, in the likely or the least number, the wider one;
+        """Of the normal distribution, or of Laplace variables, in the likely or the least number: the wider of the two;
         half a step for the grid.
 
         A sum of unlike Laplace variables is a normal one whose variance is a sum of weighted exponential ones. Fewer
         and equal weights, as large as the largest, majorise these, so that far out its tail is the heavier one; near
-        the middle the law with the same four moments is nearer.
+        the middle the distribution with the same four moments is nearer.
         """
         miss = float(1 - confidence_level(confidence))
         variance, terms, least = self._spread()

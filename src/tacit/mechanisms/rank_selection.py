@@ -61,7 +61,8 @@ def row_cost(shares: tuple[Fraction, ...]) -> Fraction:
     """The cost of one added or removed row for all choices together, in units of the rate (`rank-selections`).
 
     A choice of share q costs 2 max(q, 1 - q) if the row lies among its candidates, 2 q if it lies above all of them
-    and 2 (1 - q) if below. A row lies between two released quantiles; the dearest place counts.
+    and 2 (1 - q) if below. A row may lie between any two released quantiles; the place with the
+    largest cost counts.
     """
     worst = Fraction(0)
     for place in range(len(shares) + 1):
@@ -152,11 +153,11 @@ class Selections(Mechanism):
 
     # --- errors -------------------------------------------------------------------------------------------------
     def expected_error(self) -> float:
-        """E |rank error| of one quantile where the rows lie evenly over many bins: 1 / rate."""
+        """E |rank error| of one quantile for rows that lie evenly over many bins: 1 / rate."""
         return 1 / float(self.rate)
 
     def error_quantile(self, confidence: Exact = 0.95) -> float:
-        """What the rank error of one quantile stays within where the rows lie evenly over many bins: ln(1/a) / rate."""
+        """The bound on the rank error of one quantile for rows that lie evenly over many bins: ln(1/a) / rate."""
         return -math.log(float(1 - confidence_level(confidence))) / float(self.rate)
 
     def max_error(self, *, confidence: Exact = 0.95, dimension: int) -> float:
@@ -268,7 +269,7 @@ class RankSelection(Selections):
 
 
 def edges_around(chosen: npt.ArrayLike, *, bins: int, finest: int = 1) -> Whole:
-    """Borders in bins, in order, for each cell: those of every chosen bin, and at doubling distances from it.
+    """Borders in bins, in order, for each cell: those of every chosen bin, and others at doubling distances from it.
 
     The distances are (2^j - 1) `finest` bins. The number of borders depends on the number of shares alone. A border
     that falls outside is the end of the range, so that some ranges are empty.

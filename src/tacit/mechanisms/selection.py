@@ -118,7 +118,7 @@ class SelectionMechanism(Mechanism):
         raise NotImplementedError
 
     def probabilities(self, scores: Sequence[Exact] | npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-        """The law of the choice given the scores: a secret, for tests and plans on made-up scores."""
+        """The distribution of the choice given the scores: a secret, for tests and plans on made-up scores."""
         raise NotImplementedError
 
     def loss(self, scores: Sequence[Exact] | npt.NDArray[Any]) -> float:
@@ -145,7 +145,7 @@ class SelectionMechanism(Mechanism):
 class Exponential(SelectionMechanism):
     """Pr[i] proportional to exp(epsilon score_i / (2 sensitivity)), exactly, for scores of which larger is better.
 
-    Guarantee: Pure(epsilon); its range of losses is bounded, so that its curve is better (`profile`). If the
+    Guarantee: Pure(epsilon). Its range of losses is bounded, so that its curve is better (`profile`). If the
     scores are monotone the factor 2 falls away. Reached as the number of candidates grows.
     Theorem `exponential-mechanism`. Source: McSherry, Talwar 2007; Hall 2012, Prop. 1.3.5; Groce 2014, Thm 3.4
     (whose sign is that of a loss).
@@ -228,7 +228,7 @@ class PermuteAndFlip(SelectionMechanism):
     Guarantee: Pure(epsilon), exactly. Its losses do *not* have the exponential mechanism's bounded range, so that
     only the pure bound is claimed for composition. Its expected error is never above the exponential mechanism's,
     and down to half of it. Reached as the number of candidates grows. Theorem `permute-and-flip`.
-    Source: McKenna, Sheldon 2020; Ding et al. 2021 (the same law as noisy maximum with exponential noise).
+    Source: McKenna, Sheldon 2020; Ding et al. 2021 (the same distribution as noisy maximum with exponential noise).
     """
 
     epsilon: Exact
@@ -530,7 +530,7 @@ class IntervalExponential(Mechanism):
         }
 
     def distribution(self, centre: int) -> ComputableDistribution:
-        """The law of the output, in grid steps above `low`, for a true value `centre` steps above `low`."""
+        """The distribution of the output, in grid steps above `low`, for a true value `centre` steps above `low`."""
         width, c, rate = self._width, min(max(int(centre), 0), self._width), self.rate
 
         def cumulative(k: int) -> Ball:

@@ -1,8 +1,8 @@
-"""The largest move of a statistic by one unit, with the norm in which it was proved.
+"""The largest move of a statistic by one unit, with its norm.
 
-A number alone does not say in which norm it bounds the move, and Gaussian noise sized by an L1 bound where an
-L2 bound was meant, or the reverse, is a privacy bug: each norm is a type of its own. Values are exact rationals.
-A sensitivity is that of the statistic *on its grid*: what rounding adds is counted by `rounded`.
+A number alone does not name the norm in which it bounds the move. Gaussian noise sized by an L1 bound where an L2
+bound was meant, or the reverse, is a privacy bug, so each norm is a type of its own. Values are exact rationals.
+A sensitivity is that of the statistic *on its grid*: `rounded` adds the effect of rounding.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ class Sensitivity(ABC):
     def rounded(self, *, spacing: Exact, dimension: int = 1, records: int = 1) -> Sensitivity:
         """The sensitivity after each coordinate was rounded to the grid.
 
-        `records` is how many records of one unit were rounded, each by itself (at most m for a person with at most m
+        `records` is the number of records of one unit that were rounded, each separately (at most m for a person with
+        at most m
         rows, size times that for a group): between neighbours each is one that goes and one that comes, rounded by
         spacing / 2 both. It is 1 where the whole statistic is rounded once, at the end.
         """

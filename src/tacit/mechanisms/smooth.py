@@ -1,8 +1,8 @@
-"""Smooth bounds on how far one unit can move a statistic *on these data*: the median and other order statistics.
+"""Smooth bounds on the largest move by one unit of a statistic *on these data*: the median and other order statistics.
 
-The local sensitivity of the data may be far below the global one, but noise of its size would tell it. A bound S
+The local sensitivity of the data may be far below the global one, but noise of that size would reveal it. A bound S
 with S(D) <= e^beta S(D') for neighbours can size the noise (Nissim, Raskhodnikova, Smith 2007). A smooth bound is
-computed from the data and is as secret as they are.
+computed from the data and is equally secret.
 """
 
 from __future__ import annotations
@@ -240,7 +240,7 @@ class _Laplace(ContinuousDistribution):
 
 @dataclass(frozen=True, slots=True)
 class _Student(ContinuousDistribution):
-    """noise_scale z / sqrt(chi^2_k / k): Student's law with k degrees of freedom, Cauchy's for k = 1."""
+    """noise_scale z / sqrt(chi^2_k / k): Student's distribution with k degrees of freedom, Cauchy's for k = 1."""
 
     noise_scale: Fraction
     degrees: int
@@ -352,7 +352,7 @@ class SmoothMechanism(Mechanism):
 
 
 def laplace_delta(*, epsilon: Exact, noise_multiplier: Exact, beta: Exact) -> float:
-    """The exact delta of Laplace noise whose scale and centre both move, rounded up; 1 where the formula has no hold.
+    """The exact delta of Laplace noise whose scale and centre both move, rounded up; 1 if the formula does not apply.
 
     With a = 1 / noise_multiplier, Q narrower by e^-beta and shifted by the whole bound:
     delta = (1 - e^-beta)/2 (e^-T1 + e^-T2), T1,2 = (epsilon ∓ a + beta) / (e^beta - 1), if epsilon is at least

@@ -1,8 +1,9 @@
 """Sparse histograms: noise on every cell of a huge domain, without visiting the empty ones.
 
-Noise on all p cells and a threshold give back few cells. The occupied ones are noised one by one; how many empty
-cells pass is one binomial draw, where they lie is uniform, and their values follow the law of the noise given that
-it passes: the same law as noise on every cell (theorem `sparse-histogram`), at the cost of the output alone.
+Noise on all p cells and a threshold give back few cells. The occupied ones are noised one by one. The number of
+passing empty cells is one binomial draw, their places are uniform, and their values follow the distribution of the
+noise given that it passes. The output has the same distribution as noise on every cell (theorem `sparse-histogram`),
+at the cost of the output alone.
 """
 
 from __future__ import annotations
@@ -70,11 +71,12 @@ def _passing(law: Law, cells: int, least: int) -> Binomial:
 
 
 def passing_noise(law: Law, count: int, least: int, source: Source) -> AnyArray:
-    """`count` draws of the law given that it is at least `least`.
+    """`count` draws of the distribution given that it is at least `least`.
 
     Laplace, least >= 1: least + geometric, since the tail has no memory. Gaussian far out: least + geometric of rate
-    least / noise_std^2, kept with chance exp(-(x - least)^2 / (2 noise_std^2)), which is the ratio of the two laws.
-    Otherwise draws of the law itself, until they pass (at least one in seven does).
+    least / noise_std^2, kept with chance exp(-(x - least)^2 / (2 noise_std^2)), which is the ratio of the two
+    distributions.
+    Otherwise draws of the distribution itself, until they pass (at least one in seven does).
     """
     if count == 0:
         return np.empty(0, dtype=np.int64)
@@ -187,7 +189,8 @@ class SparseHistogram(Mechanism):
     """The cells of a histogram whose noisy count is above a threshold; the others are 0 and are not listed.
 
     Output: {(i, theta_i + Z_i) : theta_i + Z_i > threshold} over all `domain` cells but the impossible ones, Z_i
-    independent with the law of `noise`. Guarantee: that of the noise, since dropping cells is post-processing; the
+    independent with the distribution of `noise`. Guarantee: that of the noise, since dropping cells is
+    post-processing; the
     sampling is exact and takes time and memory for the occupied cells and the output only.
     Assumptions: the domain, the threshold and the impossible cells are public; the counts' sensitivity is the
     noise's: in L1 2 under replace-one and 1 under add-or-remove, times the rows of a unit. Theorem `sparse-histogram`.
@@ -353,7 +356,9 @@ class SparseHistogram(Mechanism):
     def release(
         self, keys: npt.ArrayLike, counts: npt.ArrayLike, *, source: Source | None = None
     ) -> SparseReleased:
-        """Noise, threshold, and the empty cells that pass by chance; keys sorted, so that order tells nothing."""
+        """Noise, threshold, and the empty cells that pass by chance; keys sorted, so that their order reveals
+        nothing.
+        """
         source = source if source is not None else default_source()
         occupied, true = self._checked(keys, counts)
         noisy = add_exact(true, self.noise.distribution.sample(size=true.size, source=source))
@@ -400,7 +405,7 @@ class SparseHistogram(Mechanism):
     # -- errors ----------------------------------------------------------------------------------------
 
     def cell_error(self, count: int) -> float:
-        """E |released - true| of a cell with this true count, where a cell that is not released counts as 0."""
+        """E |released - true| of a cell with this true count; an unreleased cell counts as 0."""
         from tacit.mechanisms.sparse_keys import threshold_risk
 
         true = whole("count", count, least=0)
@@ -423,7 +428,7 @@ class SparseHistogram(Mechanism):
     def max_error(self, *, confidence: Exact = 0.95) -> float:
         """The bound on all cells' errors at once: threshold + t if all the noise stays within t.
 
-        A cell that is released is off by its noise; one that is not had a true count of at most threshold - noise.
+        A released cell is off by its noise; an unreleased cell had a true count of at most threshold - noise.
         """
         t = self.noise.max_error(confidence=confidence_level(confidence), dimension=self.cells)
         return max(self.threshold, 0) + t
@@ -474,7 +479,8 @@ class SparseReleased:
 # What to keep of a sparse release, chosen after the noise: post-processing, at no further price.
 #
 # Every choice looks at the released values only, which are those above the release's own threshold, its floor. Cells
-# below the floor were never made: of them the number is known, and the law that their noise has where they are empty.
+# below the floor were never made: of them the number is known, and the distribution that their noise has where
+# they are empty.
 
 Estimate = Literal["fitted", "unbiased"]
 REACH = 45.0
@@ -522,7 +528,7 @@ def above(
 def by_false_discovery(released: SparseReleased, rate: Exact = 0.1) -> SparseTable:
     """Benjamini and Hochberg's threshold: the least t with p Pr[noise > t] <= rate * #{noisy count > t}.
 
-    Of the kept cells a share of at most `rate` is expected to be empty, whatever the true counts are, since the
+    At most a share `rate` of the kept cells is expected to be empty, for all true counts, since the
     noise of different cells is independent (theorem `false-discovery`). Not below the release's own threshold.
     """
     level = exact_parameter("rate", rate)

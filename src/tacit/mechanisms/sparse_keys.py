@@ -1,7 +1,7 @@
 """Keys of cells in domains too large to visit: checked, packed, and drawn uniformly among the empty ones.
 
-A key is an integer from 0 to domain - 1. Up to 2^64 cells keys are uint64; beyond that (up to 2^200) they are
-packed as big-endian bytes in a void array, whose order is that of the integers, so that both kinds sort and search.
+A key is an integer from 0 to domain - 1. Up to 2^64 cells, keys are uint64. Beyond that (up to 2^200) they are packed
+as big-endian bytes in a void array, whose order is that of the integers. So both kinds sort and search.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ class Impossible:
             )
 
     def within(self, domain: int) -> tuple[AnyArray, int]:
-        """The listed keys (none for a test), checked, and how many cells are impossible."""
+        """The listed keys (none for a test), checked, and the number of impossible cells."""
         if self.keys is None:
             assert self.count is not None
             return pack_keys([], domain), self.count
@@ -180,7 +180,7 @@ class Impossible:
         return listed, int(listed.size)
 
     def listed(self, domain: int) -> Impossible:
-        """The same cells as a list, in a domain that is small enough to look at; a wrong count is found out."""
+        """The same cells as a list, in a domain that is small enough to list; this finds a wrong count."""
         if self.test is None or domain > SMALL:
             return self
         keys = np.arange(domain, dtype=np.uint64)
@@ -196,7 +196,7 @@ class Impossible:
     def within_reach(self, domain: int) -> None:
         """Refuses, from the declaration alone, a test that leaves too few cells to find by drawing, or a wrong count.
 
-        Empty cells that pass are drawn until a possible one is met. Whether that takes long must not depend on
+        Empty cells that pass are drawn until a possible one is met. Its running time must not depend on
         which cells are occupied: at least one cell in 256 must be possible, beyond what can be listed.
         """
         if self.test is None or domain <= SMALL:
@@ -304,7 +304,7 @@ def _different(count: int, size: int, domain: int, banned: AnyArray, source: Sou
 
 
 def _tested(count: int, domain: int, taken: AnyArray, impossible: Impossible, source: Source) -> AnyArray:
-    """The same where a test tells impossible keys; it always ends, and never gives up.
+    """The same for a test that recognises impossible keys; it always ends, and never gives up.
 
     Used if at least half of the possible cells are free: the first `count` allowed draws, in the order of drawing. Else
     the domain is at most 512 times the occupied cells (`Impossible.within_reach`), and its free cells are listed.
@@ -444,7 +444,7 @@ def tails(noise: Laplace | Gaussian) -> NoiseTails:
 
 
 def threshold_risk(noise: Laplace | Gaussian, threshold: int, counts: npt.ArrayLike) -> Floats:
-    """r_t(c) for each true count; where a negative threshold lets negative values through, they count as they are."""
+    """r_t(c) for each true count; a negative threshold lets negative values through, which count unchanged."""
     return tails(noise).risk(threshold, counts)
 
 

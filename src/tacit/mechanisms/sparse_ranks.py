@@ -78,8 +78,8 @@ def _decades(bins: int, origin: Fraction, unit: Fraction) -> tuple[tuple[float, 
 class SparseRankSelection(Selections):
     """For every cell and share a range, chosen with probability w(t) e^(-rate distance) / Z among up to 2^40 of them.
 
-    The distance is that of `RankSelection`; so are the nesting and the rate. Between two occupied ranges all distances
-    are equal, so that a run is chosen first and then a range in it, both exactly: no empty range is visited. The
+    The distance, the nesting and the rate are those of `RankSelection`. Between two occupied ranges all distances
+    are equal, so that it chooses a run first and then a range in it, both exactly, and visits no empty range. The
     weights w are public: 1 for every range, and for each power of ten all of its multiples together weigh a 32nd of
     that. So a repeated round number is found as in a coarse grid, and evenly lying rows as in a fine one.
     `origin` is the place of the number 0, in ranges, and `unit` the number of ranges for one; 0 for weights of 1.
@@ -179,7 +179,9 @@ class SparseRankSelection(Selections):
             row[turn.share] = self._choose(runs, levels[turn.share] * int(ranks[-1]), int(ranks[-1]), source)
 
     def _runs(self, at: Whole, ranks: npt.NDArray[Any], first: int, last: int) -> Runs:
-        """Every occupied range, the first and the last candidate are runs of their own; others lie between them."""
+        """Every occupied range, the first and the last candidate are runs of one range; the other runs lie between
+        them.
+        """
         ends = np.stack([at, at + 1], axis=1).ravel()
         own = np.array([first, first + 1, last, last + 1])
         borders = np.sort(np.clip(np.concatenate([ends, own]), first, last + 1), kind="stable")

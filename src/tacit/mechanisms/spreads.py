@@ -1,6 +1,6 @@
 """Laws of sums of noise, for errors and intervals: uniform variables under a Gamma radius, and Laplace variables.
 
-Nothing private rests on these numbers: they are computed in floats, rounded against the reader where that is cheap.
+No privacy claim uses these numbers: they are computed in floats, rounded against the reader if that is cheap.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ GRID = 128
 NODES = 400
 SHAPES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128, 256)
 SAFE = 1 + 1e-12
-"""Quantiles of the normal law are correct to about 1e-15; this covers it, and no privacy rests on it."""
+"""Quantiles of the normal distribution are correct to about 1e-15; this covers it, and no privacy rests on it."""
 APART = 1e-3
 MOST_BOXES = 24
-"""Of more boxes than these those that have less than this part of the variance are taken together for normal."""
+"""Above this number of boxes, those with less than this part of the variance are joined as one normal distribution."""
 
 
 class BoxSum:
@@ -66,7 +66,9 @@ def _listed(live: list[float]) -> tuple[Floats, Floats]:
 
 
 def _around(live: list[float], variance: float) -> tuple[Floats, Floats]:
-    """The same for many boxes: those that have a large part of the variance one by one, the others as a normal law."""
+    """The same for many boxes: those with a large part of the variance one by one, the others as one normal
+    distribution.
+    """
     step = math.sqrt(variance) / (4 * GRID)
     wide = [w for w in live if w * w > 12 * variance / MOST_BOXES]
     rest = math.sqrt(max(variance - sum(w * w for w in wide) / 12, 0.0)) / step
@@ -111,7 +113,7 @@ def laplace_factor(terms: float, miss: float) -> float:
     """t / std with Pr[|X| > t] <= miss, X a sum of `terms` equal Laplace variables.
 
     Sums of unlike ones have an effective number, (sum c^2)^2 / sum c^4, which gives them the same first four moments.
-    Between two tabled numbers the larger factor is taken.
+    Between two tabulated numbers it takes the larger factor.
     """
     below = [k for k in SHAPES if k <= terms] or [1]
     above = [k for k in SHAPES if k > terms]
@@ -216,7 +218,7 @@ class PartNoise(Mechanism):
 
 
 class CellNoise(PartNoise):
-    """Independent noise of one law on each of any number of integers."""
+    """Independent noise of one distribution on each of any number of integers."""
 
     __slots__ = ()
 

@@ -144,7 +144,7 @@ class SquaredExponential:
         return Categorical(log_weights=[(least - v) / spread for v in squares])
 
     def probabilities(self, state: int) -> Floats:
-        """The law of the output at a state, for reading and for the curve."""
+        """The distribution of the output at a state, for reading and for the curve."""
         law = self._law(self._state(state))
         with precision(128):
             return np.array([float(law.probability_ball(i).mid()) for i in range(len(self.distances[0]))])

@@ -1,7 +1,7 @@
 """Histograms over unknown keys, by stability: only occupied cells get noise, and only large ones are released.
 
-Keys that nobody has are never seen, so that the domain may be unbounded; the price is delta, the chance that a cell
-which one unit alone occupies is released. It is computed exactly for what one unit can do.
+Keys of no unit never appear, so that the domain may be unbounded; the price is delta, the chance of releasing a cell
+which one unit alone occupies. It is computed exactly for everything that one unit can do.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class KeysOfAUnit:
         refuse_if(self.keys > MOST_KEYS, "keys", self.keys, f"be at most {MOST_KEYS}")
 
     def spread(self, keys: int) -> tuple[tuple[int, int], ...]:
-        """The worst way to use exactly this many cells, as (count, how many cells have it): as uneven as possible.
+        """The worst way to use exactly this many cells, as (count, number of cells with it): as uneven as possible.
 
         -ln(1 - Pr[count + noise > threshold]) is convex in the count up to the threshold, so that its sum is largest
         at an extreme point: cells filled to `each` one after the other, 1 in the others.
@@ -78,7 +78,8 @@ class KeysOfAUnit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StableHistogram(Mechanism):
-    """Noise on the occupied cells, and those whose noisy count is above the threshold; keys need not be known.
+    """Noise on the occupied cells, of which those with a noisy count above the threshold are released; keys need not
+    be known.
 
     Guarantee: with d the largest chance that any cell which a unit occupies alone is released,
     delta(epsilon) = d + (1 - d) delta_noise(epsilon), and d is computed exactly: 1 - prod_k Pr[v_k + Z <= threshold],
@@ -133,7 +134,7 @@ class StableHistogram(Mechanism):
     ) -> StableHistogram:
         """The least threshold for (epsilon, delta); Laplace noise for an L1 sensitivity, Gaussian for an L2 one.
 
-        Gaussian noise takes half of delta, the threshold what is left.
+        Gaussian noise takes half of delta, the threshold the rest.
         """
         keys, limit = unit if unit is not None else KeysOfAUnit(), delta_parameter(delta)
         if not isinstance(keys, KeysOfAUnit):
@@ -190,7 +191,7 @@ class StableHistogram(Mechanism):
 
     @property
     def exact_epsilon(self) -> None:
-        """An occupied cell may show: there is no pure epsilon."""
+        """None: an occupied cell may appear, so no pure epsilon holds."""
         return None
 
     @property
@@ -222,7 +223,7 @@ class StableHistogram(Mechanism):
     def release(self, counts: npt.ArrayLike, *, source: Source | None = None) -> StableReleased:
         """The released ones of the occupied cells, and their noisy counts. Every count is at least 1.
 
-        The caller puts the released cells in an order of their own (by key): the order in which they came may tell.
+        The caller sorts the released cells (by key), since the order in which they came may reveal something.
         """
         source = source if source is not None else default_source()
         true = integer_array(counts, name="counts")

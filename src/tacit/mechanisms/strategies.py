@@ -95,7 +95,7 @@ _NODES = 48
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Strategy:
-    """Blocks of integer queries, and the variance of each block's noise (0 where it is exact)."""
+    """Blocks of integer queries, and the variance of each block's noise (0 if it is exact)."""
 
     blocks: tuple[Integers, ...]
     variances: tuple[float, ...]
@@ -128,7 +128,7 @@ class Strategy:
 
 
 def _null_space(exact: Floats) -> tuple[Floats, Floats]:
-    """The pseudo-inverse of the exact queries, and a basis of what they leave open."""
+    """The pseudo-inverse of the exact queries, and a basis of the undetermined directions."""
     cells = exact.shape[1]
     if not len(exact):
         return np.zeros((cells, 0)), np.eye(cells)

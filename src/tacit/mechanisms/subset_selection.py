@@ -126,7 +126,7 @@ class SubsetSelection(LocalMechanism):
         if d >= self.categories:
             raise InvalidParameter(
                 parameter="subset", value=d, must=f"be below the number of categories ({self.categories})",
-                hint="all categories together would tell nothing",
+                hint="all categories together would reveal nothing",
             )  # fmt: skip
         set_fields(self, subset=d)
 
@@ -371,7 +371,7 @@ class LocalCandidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalChoice:
-    """The mechanism, why it was chosen, and what it was compared with."""
+    """The mechanism, the reason for it, and the rejected candidates."""
 
     mechanism: LocalMechanism
     reason: str
@@ -416,7 +416,7 @@ def local_mechanism(
     if not allowed:
         raise InvalidParameter(
             parameter="most_bits", value=most_bits, must=f"be at least {min(one.bits for one in found)}",
-            hint="the shortest answer there is has so many bits",
+            hint="the shortest possible answer has this many bits",
         )  # fmt: skip
     # Rounding apart, subsets of one category are randomised response.
     best = min(allowed, key=lambda one: (float(f"{one.variance:.12g}"), one.bits, found.index(one)))

@@ -1,4 +1,4 @@
-"""Several tables of counts at once: shaped noise for what one row can do to them, or noise on the cells they add up.
+"""Several tables of counts at once: noise shaped by the possible moves of one row, or noise on the cells they add up.
 
 A row is counted at most once in each table, so that it moves the counts of all tables by a vector of zeros and ones.
 `ShapedTables` gives them noise of exactly that shape, `CellSums` gives noise to the finest cells and adds up.
@@ -127,7 +127,7 @@ class WholeTables(TableMechanism):
 
 
 def declared_tables(counts: Any, sizes: tuple[int, ...]) -> list[AnyArray]:
-    """The counts of every table as one row of integers; refused if there are others than were declared."""
+    """The counts of every table as one row of integers; refuses any number of counts that was not declared."""
     tables = [integer_array(c).ravel() for c in counts]
     wrong = tuple(t.size for t in tables) != sizes
     refuse_if(wrong, "counts", f"{len(tables)} tables", "have the cells that were declared")
@@ -292,7 +292,7 @@ class ShapedTables(WholeTables):
         ]
 
     def error_quantiles(self, confidence: Exact = 0.95) -> list[Floats]:
-        """Quantiles of the continuous law, and half a step for each rounding."""
+        """Quantiles of the continuous distribution, and half a step for each rounding."""
         miss = float(1 - confidence_level(confidence))
         scale = float(exact_parameter("noise_scale", self.noise_scale))
         out = []
@@ -310,7 +310,7 @@ def _joined(tables: Sequence[AnyArray]) -> AnyArray:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CellSums(TableMechanism):
-    """Noise on cells, of which each count of each table adds up some: `sums` says for each table where a cell goes.
+    """Noise on cells, which the counts of the tables add up: `sums` has the place of each cell in each table.
 
     Guarantee: that of the noise on the cells. A count that adds up k of them errs like sqrt(k) cells.
     """
@@ -393,7 +393,7 @@ def mean_factor(terms: npt.NDArray[Any]) -> Floats:
 
 
 def _added(noisy: AnyArray, to: npt.NDArray[np.int64]) -> AnyArray:
-    """The sums of the cells that go to each place; a place of -1 counts nowhere."""
+    """The sums of the cells at each place; a cell with the place -1 is not counted."""
     inside = to >= 0
     out = np.zeros(int(to.max()) + 1, dtype=noisy.dtype)
     np.add.at(out, to[inside], noisy[inside])

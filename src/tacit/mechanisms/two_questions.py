@@ -1,4 +1,4 @@
-"""Two questions whose answers each person randomises apart: the joint table, its error, and how they go together."""
+"""Two questions whose answers each person randomises separately: the joint table, its error, and their dependence."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ class JointTable:
     """Estimated numbers of people by both answers, a row a category of the first question.
 
     `noise_std` is that of each estimate at the estimated table, and `low`, `high` are normal intervals with it.
-    `normal_error` bounds how far the law of an estimate is from a normal one, where the standard deviation is right:
+    `normal_error` bounds the distance of an estimate's distribution from a normal one with the right standard
+    deviation:
     an interval covers with the stated confidence less twice this.
     """
 
@@ -144,7 +145,7 @@ class TwoQuestions(Mechanism):
     def release(
         self, first: npt.ArrayLike, second: npt.ArrayLike, *, source: Source | None = None
     ) -> tuple[Released, Released]:
-        """Both answers of each person; the same person stands at the same place in both."""
+        """Both answers of each person; a person has the same place in both arrays."""
         source = source if source is not None else default_source()
         one, two = _together(first, second)
         return self.first.release(one, source=source), self.second.release(two, source=source)
@@ -271,14 +272,14 @@ class TwoQuestions(Mechanism):
         """Pearson's test on the randomised answers, which are independent if and only if the true ones are.
 
         For people drawn independently from one population, and two questions by randomised response. The p-value is
-        that of the chi-square law, good where `smallest_expected` is some 5 or more.
+        that of the chi-square distribution, good where `smallest_expected` is some 5 or more.
         """
         from scipy.special import gammaincc
 
         if not all(isinstance(m, RandomizedResponse) for m in (self.first, self.second)):
             raise NoLaw(
                 operation="Pearson's test on answers that name several categories",
-                reason="an answer then stands in several cells, and the statistic has another law",
+                reason="an answer is then in several cells, and the statistic has another distribution",
                 hint="ask by RandomizedResponse, or read the correlation",
             )
         both = _together(first, second)

@@ -1,4 +1,4 @@
-"""Randomness: one cryptographic source, and exact laws on integers and grids built on it."""
+"""Randomness: one cryptographic source, and exact distributions on integers and grids built on it."""
 
 from __future__ import annotations
 

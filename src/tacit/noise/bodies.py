@@ -1,4 +1,4 @@
-"""Continuous laws in many dimensions: normal vectors, and noise shaped by a convex body.
+"""Continuous distributions in many dimensions: normal vectors, and noise shaped by a convex body.
 
 K-norm      r u, r ~ gamma(d + 1), u uniform in K: density proportional to exp(-gauge(y) / noise_scale)
                                                      (Hardt, Talwar 2010)
@@ -99,7 +99,7 @@ class GaussianVector(ContinuousDistribution):
 
 
 class Body(ContinuousDistribution):
-    """The uniform law on a convex body that contains 0; `symmetric` says whether K = -K."""
+    """The uniform distribution on a convex body that contains 0; `symmetric` says whether K = -K."""
 
     __slots__ = ()
 
@@ -109,7 +109,7 @@ class Body(ContinuousDistribution):
         """Whether K = -K."""
 
     def noise_marginal(self, coordinate: int = 0) -> Marginal:
-        """The law of one coordinate of K-norm noise, noise_scale 1. Theorem `body-marginals`."""
+        """The distribution of one coordinate of K-norm noise, noise_scale 1. Theorem `body-marginals`."""
         coordinate_of(coordinate, self)
         raise unknown("the law of a coordinate of K-norm noise", self)
 
@@ -121,7 +121,7 @@ class FormulaBody(Body):
     Assumption (the caller's proof): `sampler(draws)` is uniform on a convex body that contains 0 when the
     primitives are ideal. It is written with +, -, *, / and `root`, for both kinds of real. A formula says nothing of
     its own moments: `declared_mean` (0 for a symmetric body) and `declared_covariance` of the uniform point are the
-    caller's too, and where they are not given there is no variance. No law of one coordinate follows from them.
+    caller's too; without them no variance is known. No law of one coordinate follows from them.
     """
 
     coordinates: int
@@ -246,7 +246,7 @@ class KNormVector(ContinuousDistribution):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference(ContinuousDistribution):
-    """A - B for independent A, B with the same law; for bodies that are not symmetric."""
+    """A - B for independent A, B with the same distribution; for bodies that are not symmetric."""
 
     distribution: ContinuousDistribution
 
@@ -261,7 +261,7 @@ class Difference(ContinuousDistribution):
 
     @property
     def covariance(self) -> Floats:
-        """Twice that of one; NoLaw if it has none."""
+        """Twice that of one; NoLaw without one."""
         return np.asarray(2 * self.distribution.covariance)
 
     def marginal(self, coordinate: int = 0) -> Marginal:
@@ -274,7 +274,7 @@ class Difference(ContinuousDistribution):
         return self.distribution.formula(draws) - self.distribution.formula(draws)
 
 
-# Uniform laws on spheres, balls and ellipsoids.
+# Uniform distributions on spheres, balls and ellipsoids.
 #
 # Every formula uses sums, products, quotients and square roots of uniform, exponential and normal numbers:
 #   sphere      z / |z|
@@ -285,7 +285,7 @@ class Difference(ContinuousDistribution):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Round(ContinuousDistribution):
-    """The variance of every coordinate for a radius of 1. Coordinates are uncorrelated and alike."""
+    """The variance of every coordinate for a radius of 1. Coordinates are uncorrelated and have one distribution."""
 
     coordinates: int
     radius: Exact = 1
@@ -438,7 +438,7 @@ class L1Ball(_RoundBody):
         return Needs(exponentials=2 * self.coordinates + 1)
 
     def formula(self, draws: Draws) -> Reals:
-        # e - e' is a signed exponential of the same size law: no separate sign is needed.
+        # e - e' is a signed exponential of the same size distribution: no separate sign is needed.
         e = draws.exponentials(self.coordinates)
         signed = e - draws.exponentials(self.coordinates)
         return signed / (total(_size(signed)) + draws.exponentials(1)) * draws.real(self._radius)

@@ -65,7 +65,9 @@ def moment_characteristic(frequencies: int, place: int, t: Floats) -> Floats:
 
 
 def _pfaffians(matrices: np.ndarray[tuple[int, int, int], np.dtype[np.complex128]]) -> Floats:
-    """By elimination of two rows at a time, without exchanges: for the sign; the size is the determinant's root."""
+    """By elimination of two rows at a time, without exchanges, to find the sign; the absolute value is the root of
+    the determinant.
+    """
     left, out = matrices.copy(), np.ones(matrices.shape[0], dtype=np.complex128)
     with np.errstate(divide="ignore", invalid="ignore"):
         while left.shape[1]:
@@ -151,7 +153,9 @@ class CaratheodoryBody(Body):
         return np.diag(self.variances)
 
     def marginal(self, coordinate: int = 0) -> Marginal:
-        """Of c_1 only, whose square has the law Beta(1/2, 2m - 1/2); that of others has no closed form here."""
+        """Of c_1 only, whose square has the distribution Beta(1/2, 2m - 1/2); other coordinates have no closed form
+        here.
+        """
         if coordinate_of(coordinate, self) > 1:
             raise NoLaw(
                 operation="the law of a later coordinate of the Caratheodory body",
@@ -161,7 +165,7 @@ class CaratheodoryBody(Body):
         return Disc(dimension=4 * self.frequencies - 2)
 
     def noise_marginal(self, coordinate: int = 0) -> Marginal:
-        """By its characteristic function, a Pfaffian. Theorem `caratheodory-marginals`."""
+        """The marginal by its characteristic function, a Pfaffian. Theorem `caratheodory-marginals`."""
         k = coordinate_of(coordinate, self) // 2 + 1
         if self.frequencies == 1:
             return GammaDifference(shape=1.5)
@@ -239,7 +243,7 @@ def _moments_of_floats(real: Enclosure, imaginary: Enclosure, rho: Enclosure) ->
 
 
 def _moments_of_balls(real: Any, imaginary: Any, rho: Any) -> Any:
-    """The same product in balls; what their radii grow by costs bits, never correctness."""
+    """The same product in balls; wide balls cost extra bits, never correctness."""
     m = real.shape[1]
     a, r = list(zip(real[0], imaginary[0], strict=True)), list(rho[0])
     vector = [(ball(int(i == 0)), ball(0)) for i in range(m + 1)]

@@ -1,9 +1,10 @@
 """Continuous random vectors, rounded to a grid without numerical error.
 
-A law is a formula in independent uniform, exponential and normal numbers. The formula is evaluated once in
-floats with proved enclosures; a row whose rounding that does not settle (a few in 2^27 for ordinary grids) is
-evaluated again in ball arithmetic, with more bits of the same random numbers, until it is settled. The
-result is the rounding of an exact draw from the continuous law, so `numerical_delta` is 0. Rounding commutes
+A distribution is a formula in independent uniform, exponential and normal numbers. The formula is evaluated
+once in floats
+with proved enclosures. A row with an undecided rounding (a few in 2^27 for ordinary grids) is evaluated again in ball
+arithmetic, with more bits of the same random numbers, until the rounding is certain. The
+result is the rounding of an exact draw from the continuous distribution, so `numerical_delta` is 0. Rounding commutes
 with adding a grid point: noise rounded and added to a value on the grid is post-processing of exact noise.
 """
 
@@ -38,7 +39,7 @@ ROUNDS = 200
 class GridVector:
     """Integers that stand for values * spacing, and what their sampling may cost.
 
-    numerical_delta bounds the total variation distance between the law of `values` and the ideal law
+    numerical_delta bounds the total variation distance between the distribution of `values` and the ideal distribution
     rounded to the grid; 0 means exact. `publishable` is False for draws from a seeded source.
     """
 
@@ -120,7 +121,7 @@ class Draws:
 
 
 def unknown(what: str, law: object) -> NoLaw:
-    """For a distribution without stated numbers."""
+    """The error for a distribution without stated numbers."""
     return NoLaw(
         operation=f"{what} of a {type(law).__name__}", reason="no formula for it is stated here",
         hint="use a ball, a box, a simplex or an ellipsoid, or estimate it from draws, which are no data",
@@ -128,14 +129,14 @@ def unknown(what: str, law: object) -> NoLaw:
 
 
 def coordinate_of(coordinate: object, law: ContinuousDistribution) -> int:
-    """A coordinate of the law, counted from 0."""
+    """A coordinate of the distribution, counted from 0."""
     i = whole("coordinate", coordinate, least=0)
     refuse_if(i >= law.dimension, "coordinate", coordinate, f"be below the dimension {law.dimension}")
     return i
 
 
 class ContinuousDistribution(ABC):
-    """A law on R^d given by a formula in independent primitives; exact after rounding to any grid."""
+    """A distribution on R^d given by a formula in independent primitives; exact after rounding to any grid."""
 
     __slots__ = ()
 
@@ -152,10 +153,11 @@ class ContinuousDistribution(ABC):
     def formula(self, draws: Draws) -> Reals:
         """The rows, as an array (rows, d), by +, -, *, / and `root` only."""
 
-    # --- its numbers: exact where they are rational, which they are for all laws of this room ------------------
+    # --- its numbers: exact where they are rational, which they are for all distributions of this room
+    # ------------------
     @property
     def exact_means(self) -> tuple[Fraction, ...]:
-        """E X_i: 0 unless a law says otherwise."""
+        """E X_i: 0 unless a distribution says otherwise."""
         return (Fraction(0),) * self.dimension
 
     @property
@@ -187,7 +189,9 @@ class ContinuousDistribution(ABC):
         return float(sum(squares, Fraction(0)))
 
     def marginal(self, coordinate: int = 0) -> Marginal:
-        """The law of one coordinate, the first being 0; `rounded(spacing)` is that of what `sample` draws."""
+        """The distribution of one coordinate (the first is 0); `rounded(spacing)` is the distribution that `sample`
+        draws.
+        """
         coordinate_of(coordinate, self)
         raise unknown("the law of one coordinate", self)
 
@@ -297,7 +301,7 @@ def _float_real(value: Fraction | CertifiedReal) -> Enclosure:
 
 
 def _round_floats(reals: Enclosure, step: Fraction) -> tuple[AnyArray, npt.NDArray[np.bool_]]:
-    """floor(x / step + 1/2), and where the enclosure leaves no doubt of it."""
+    """floor(x / step + 1/2), and whether the enclosure leaves no doubt of it."""
     try:
         inverse = float(1 / step)
     except OverflowError:
@@ -326,7 +330,7 @@ def rounding_delta(
     Let the computed vector be within `absolute_error` of an ideal one except with `failure_probability`,
     and let each ideal coordinate have a unimodal density below `marginal_density_bound`. The roundings
     differ only if a coordinate lies within eta of a cell border, so the distance is at most
-    d * 2 eta (1 / (g - 2 eta) + 2 M) + p. Uniform laws on convex bodies have log-concave, hence unimodal,
+    d * 2 eta (1 / (g - 2 eta) + 2 M) + p. Uniform distributions on convex bodies have log-concave, hence unimodal,
     marginals.
     """
     d = whole("coordinates", coordinates, least=1)

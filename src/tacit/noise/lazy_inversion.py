@@ -1,7 +1,7 @@
 """Lazy inversion: one uniform word against certified binary expansions, longer only on a boundary.
 
-A law on 0, 1, 2, ... is given by its survival function S(k) = Pr[X >= k] as balls of any precision. With U
-uniform on [0, 1), X = #{k >= 1 : U < S(k)} has that law exactly. The first word gives v = floor(2^b U), and
+A distribution on 0, 1, 2, ... is given by its survival function S(k) = Pr[X >= k] as balls of any precision. With U
+uniform on [0, 1), X = #{k >= 1 : U < S(k)} has that distribution exactly. The first word gives v = floor(2^b U), and
 T_k = floor(2^b S(k)) is certified once: v < T_k settles U < S(k), v > T_k settles the contrary, and only
 v = T_k (chance 2^-b for each boundary) asks for further words and a longer expansion, without limit.
 
@@ -38,7 +38,7 @@ MOST_COMPARES = 3
 
 
 class Survival(Protocol):
-    """A law on the integers from 0, by certified survival probabilities."""
+    """A distribution on the integers from 0, by certified survival probabilities."""
 
     def survival(self, k: int) -> Ball:
         """A ball around Pr[X >= k], k >= 1, at the working precision; it shrinks to 0 as k grows."""
@@ -115,7 +115,7 @@ def _keys(values: Words, shift: int, logarithmic: bool) -> npt.NDArray[np.int64]
 
 
 class Inverter:
-    """The compiled sampler of one law: exact, deterministic in the words, and safe to share."""
+    """The compiled sampler of one distribution: exact, deterministic in the words, and safe to share."""
 
     __slots__ = (
         "_ascending",
@@ -219,7 +219,7 @@ class Inverter:
         return result, np.flatnonzero(ambiguous)
 
     def compile(self) -> None:
-        """Certify the leading bits of every boundary that a word can tell from 0."""
+        """Certifies the leading bits of every boundary that a word can distinguish from 0."""
         found: list[int] = []
         wide: list[int] = []
         floor = self._lowest()
@@ -274,7 +274,7 @@ def _guide_for(boundaries: Words, bits: int) -> tuple[_Guide | None, int]:
 
 
 def joined(parts: list[AnyArray]) -> AnyArray:
-    """The parts of a draw as one array; none of them is a draw of size 0."""
+    """The parts of a draw as one array; without parts, a draw of size 0."""
     if not parts:
         return np.empty(0, dtype=np.int64)
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
@@ -286,7 +286,7 @@ def _integers(values: list[int]) -> AnyArray:
 
 
 class _Coin:
-    """The law of a coin, as a survival function with one boundary."""
+    """The distribution of a coin, as a survival function with one boundary."""
 
     __slots__ = ("_probability",)
 

@@ -1,6 +1,7 @@
-"""The law of one coordinate of continuous noise: probabilities, quantiles, intervals, in floats.
+"""The distribution of one coordinate of continuous noise: probabilities, quantiles, intervals, in floats.
 
-For reading and for error bars; no privacy rests on them. `error` bounds the absolute error of a probability: rounding
+For reading and for error bars only; no privacy claim uses them.
+`error` bounds the absolute error of a probability: rounding
 for closed forms, and the cut-off part of a computed integral.
 """
 
@@ -38,7 +39,7 @@ def level_of(name: str, value: object) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Marginal(ABC):
-    """scale * Z for a number Z of a known law."""
+    """scale * Z for a number Z of a known distribution."""
 
     scale: float = 1.0
 
@@ -47,7 +48,7 @@ class Marginal(ABC):
         """Pr[Z > z]."""
 
     def _cumulative(self, z: Floats) -> Floats:
-        """Pr[Z <= z]; symmetric laws have it from the other tail."""
+        """Pr[Z <= z]; symmetric distributions have it from the other tail."""
         return self._survival(-z)
 
     @property
@@ -112,11 +113,11 @@ class Marginal(ABC):
         return self.quantile(half), self.quantile(1 - half)
 
     def scaled(self, factor: float) -> Self:
-        """The law of factor * X, factor > 0."""
+        """The distribution of factor * X, factor > 0."""
         return replace(self, scale=self.scale * factor)
 
     def difference(self) -> Marginal:
-        """The law of X - X', X' independent of X with the same law."""
+        """The distribution of X - X', X' independent of X with the same distribution."""
         raise NoLaw(
             operation=f"the law of a difference of two {type(self).__name__} numbers",
             reason="no formula for it is stated here", hint="estimate it from draws, which are no data",
@@ -190,7 +191,7 @@ class RoundedMarginal:
 
 @lru_cache(maxsize=256)
 def _moments(law: RoundedMarginal) -> tuple[float, float]:
-    """Mean and variance in steps: sums of tails on coarse grids; on fine ones X's own, and 1/12."""
+    """Mean and variance in steps: sums of tails on coarse grids; on fine ones the variance of X and 1/12."""
     one, step = law.marginal, float(law.step)
     center, spread = one.mean / step, one.std / step
     if not spread < one._fine:
@@ -202,7 +203,7 @@ def _moments(law: RoundedMarginal) -> tuple[float, float]:
     return mean, float(((2 * k - 1) * (above + below)).sum()) - mean**2
 
 
-# Laws of one coordinate that are sums of exponentials, or known by their characteristic function.
+# Distributions of one coordinate that are sums of exponentials, or known by their characteristic function.
 
 Loads = tuple[tuple[float, ...], ...]
 
@@ -296,7 +297,7 @@ def _tails(loads: Loads, weights: tuple[float, ...], z: Floats) -> Floats:
 
 @lru_cache(maxsize=1024)
 def _chain(loads: tuple[float, ...]) -> tuple[npt.NDArray[np.float64] | None, Floats]:
-    """The states of the positive loads, and the law over them once the negative part is over."""
+    """The states of the positive loads, and the distribution over them once the negative part is over."""
     above, below = [a for a in loads if a > 0], [-a for a in loads if a < 0]
     n = len(above)
     if not n:
@@ -312,7 +313,7 @@ def _chain(loads: tuple[float, ...]) -> tuple[npt.NDArray[np.float64] | None, Fl
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inverted(Marginal):
-    """A symmetric law by its characteristic function phi at t_j = (j + 1/2) pi / far.
+    """A symmetric distribution by its characteristic function phi at t_j = (j + 1/2) pi / far.
 
     Pr[Z > z] = 1/2 - sum_j sin(t_j z) phi(t_j) / (pi (j + 1/2)), off by at most Pr[|Z| > far] and by what is cut off
     beyond the last point (Davies 1973).
@@ -352,7 +353,7 @@ def inverted(
     scale: float,
     sides: int,
 ) -> Inverted:
-    """A symmetric law with |Z| at most `reach` times the gauges of `sides` K-norm noises, each Gamma(d).
+    """A symmetric distribution with |Z| at most `reach` times the gauges of `sides` K-norm noises, each Gamma(d).
 
     The characteristic function is taken until it is below 10^-13 or at 2^14 points, and its last size, with the
     decrease that it has by then, bounds the rest.
@@ -372,7 +373,7 @@ def inverted(
     )  # fmt: skip
 
 
-# Laws of one coordinate: closed forms where there are any, integrals with a stated error elsewhere.
+# Distributions of one coordinate: closed forms where there are any, integrals with a stated error elsewhere.
 #
 # X of K-norm noise is r u_i, r ~ Gamma(d + 1) and u uniform in K, a Gamma mixture of the body's projection:
 #   l1 ball     Laplace: Gamma(1) - Gamma(1)
@@ -516,7 +517,7 @@ class Beta(Marginal):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Student(Marginal):
-    """Student's law; its variance is infinite up to two degrees of freedom."""
+    """Student's distribution; its variance is infinite up to two degrees of freedom."""
 
     degrees: int
 
@@ -549,7 +550,8 @@ def _wide(shape: float) -> Inverted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GammaDifference(Marginal):
-    """G - G', both Gamma(shape): Laplace's law for 1. Density |z|^n K_n(|z|) / (sqrt(pi) 2^n Gamma(shape)), n =
+    """G - G', both Gamma(shape): Laplace's distribution for shape 1.
+    Density |z|^n K_n(|z|) / (sqrt(pi) 2^n Gamma(shape)), n =
     shape - 1/2; the tail of any other shape is integrated."""
 
     shape: float

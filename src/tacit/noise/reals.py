@@ -1,9 +1,9 @@
-"""Random real numbers of which only finitely many bits are drawn, and more when they are asked for.
+"""Random real numbers of which only finitely many bits are drawn; more bits follow on demand.
 
 Uniform: its bits are words. Exponential: floor(2^b E) is geometric with q = exp(-2^-b), and its further
-bits are independent truncated geometrics. Normal: a block of width 1/32 by lazy inversion, a uniform place
-in it, kept with chance exp(-(x^2 - x0^2)/2); once the choice is certain whatever the missing bits are, those
-bits are still uniform. So each draw is a random interval that shrinks, without end, to an exact draw.
+bits are independent truncated geometrics. Normal: a block of width 1/32 by lazy inversion, a uniform place in it,
+kept with chance exp(-(x^2 - x0^2)/2). The bits drawn after the decision play no part in it, so they are still
+uniform. So each draw is a random interval that shrinks, without end, to an exact draw.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class LazyReal:
     __slots__ = ()
 
     def ball(self) -> Ball:
-        """The ball in which the real lies, given the bits drawn so far."""
+        """The ball that contains the real, given the bits drawn so far."""
         raise NotImplementedError
 
     def extend(self) -> None:
@@ -208,7 +208,7 @@ def _attempt(
 
 
 def _settle(block: int, place: Uniform, choice: Uniform) -> bool:
-    """Whether choice < exp(-(x^2 - x0^2)/2), drawing bits of both until it is certain."""
+    """Whether choice < exp(-(x^2 - x0^2)/2); draws bits of both until that is certain."""
     while True:
         with precision(choice.bits + GUARD):
             y = place.ball()

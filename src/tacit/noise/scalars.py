@@ -1,7 +1,7 @@
 """Gamma and beta numbers on a grid.
 
-Shapes that are multiples of 1/2 are sums of exponentials and half a squared normal; any other shape is
-drawn by lazy inversion of the incomplete gamma or beta function at the borders of the grid's cells.
+Shapes that are multiples of 1/2 are sums of exponentials and half a squared normal. Any other shape is drawn by lazy
+inversion of the incomplete gamma or beta function at the borders of the grid's cells.
 """
 
 from __future__ import annotations
@@ -205,7 +205,7 @@ class ContinuousBeta(ContinuousDistribution):
 
 # A convex body given by somebody's floating-point sampler, with what its error can cost.
 #
-# The other laws of this room are exact. Here the sampler is a black box with a declared error, so the result
+# The other distributions of this room are exact. Here the sampler is a black box with a declared error, so the result
 # carries a `numerical_delta` above 0 and supports an approximate guarantee only.
 
 RADIUS_FAILURE = 2.0**-100
@@ -244,7 +244,7 @@ class SampledBody:
     def sample_knorm(
         self, *, noise_scale: Exact, spacing: Exact, size: int | None = None, source: Source | None = None
     ) -> GridVector:
-        """r u with r ~ Gamma(d + 1, noise_scale): the K-norm law of this body, on the grid.
+        """r u with r ~ Gamma(d + 1, noise_scale): the K-norm distribution of this body, on the grid.
 
         A coordinate's density is at most M E[1/r] = M / (d * noise_scale). r stays below the Chernoff
         quantile of 2^-100, beyond which the draw counts as failed.

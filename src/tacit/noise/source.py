@@ -1,8 +1,8 @@
 """The only randomness of tacit: uniform 64-bit words from a cipher stream keyed by the operating system.
 
-Every draw of every law is a deterministic function of these words, so what is proved about a sampler is
-proved for uniform words, and the one assumption left is that AES-256 in counter mode cannot be told from
-uniform. A seeded source is another type whose `publishable` is False: its draws stay in tests.
+Every draw is a deterministic function of these words. So a proof about a sampler assumes uniform words, and the only
+assumption left is that AES-256 in counter mode cannot be distinguished from uniform.
+A seeded source is another type whose `publishable` is False: its draws stay in tests.
 """
 
 from __future__ import annotations
@@ -174,7 +174,8 @@ class SeededSource(Source):
 class KeyedSource(Source):
     """The same cipher under a secret key that somebody keeps: anybody who has the key can draw the same words again.
 
-    For noise that is fixed once and needed later, as that of the steps of a running total. The key must be derived for
+    For noise that is fixed once and needed again later, such as the noise of a running total's steps.
+    The key must be derived for
     one use, and never leave the house.
     """
 

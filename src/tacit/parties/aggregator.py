@@ -1,8 +1,8 @@
 """The aggregator of the secure sum: a state machine that learns the sum of the remaining holders' vectors.
 
-It collects the messages of one kind until `advance` is called, and then returns the messages to send. It may see signed
-keys, sealed shares, masked vectors, and at the end shares that open for each member either the self seed or the mask
-key. It verifies every secret that it opens against the signed digest.
+It collects the messages of one kind until `advance` is called, and then returns the messages to send. It may see
+signed keys, sealed shares and masked vectors. At the end it sees shares that reveal, for each member, either the self
+seed or the mask key. It verifies every secret that it opens against the signed digest.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class SecureSum:
 
 
 class Aggregator:
-    """Runs one session from the middle; holds no holder's secret that was not opened to it."""
+    """Runs one session from the middle; it learns no holder's secret except the revealed ones."""
 
     def __init__(self, *, session: Session) -> None:
         self.session = session
@@ -68,7 +68,7 @@ class Aggregator:
 
     # --- collecting ---------------------------------------------------------------------------------------
     def handle(self, raw: bytes) -> None:
-        """Take a holder's message; doubles and late ones are left out, altered ones are an error."""
+        """Takes a holder's message; ignores doubles and late ones, and refuses altered ones."""
         message = read(raw, session=self.session.id, keys=list(self.session.keys))
         if message.sender == AGGREGATOR or message.kind not in STAGES:
             raise BadMessage(what="a message", reason="it is not one of a holder")
@@ -132,7 +132,7 @@ class Aggregator:
 
     # --- going on -----------------------------------------------------------------------------------------
     def advance(self) -> dict[int, bytes]:
-        """Close the stage; returns the messages to send. The last one gives the result."""
+        """Closes the stage; returns the messages to send. The last one gives the result."""
         senders = sorted(self._got.get(self.stage, {}))
         step = {"keys": self._to_roster, "shares": self._to_members, "agree": self._to_sealed}
         step |= {"masked": self._to_survivors, "confirm": self._to_confirmed, "reveal": self._to_result}
@@ -270,7 +270,7 @@ class Aggregator:
 
     # --- the parts ----------------------------------------------------------------------------------------
     def keepers(self, index: int) -> list[int]:
-        """Those who share masks with a holder and keep its shares, itself among them."""
+        """The holders who share masks with a holder and keep its shares, and the holder itself."""
         if self.session.ring.side == 0:
             return list(range(self.session.sizes.holders))
         if self._ring is None:
@@ -294,14 +294,15 @@ class Aggregator:
 
 @dataclass(slots=True)
 class Wire:
-    """The fate of messages: a function of the bytes gives those that arrive (none, one, several, other ones)."""
+    """The fate of messages: a function from the sent bytes to the received ones (none, one, several, changed ones)."""
 
     carry: Callable[[str, int, bytes], list[bytes]] = field(default=lambda stage, holder, raw: [raw])
     told: list[str] = field(default_factory=list)
 
 
 def run_in_process(session: Session, holders: Mapping[int, Holder], wire: Wire | None = None) -> SecureSum:
-    """Carry all messages until there is a sum or a refusal. A holder that fails or hears nothing is gone."""
+    """Carries all messages until the session ends in a sum or a refusal.
+    A holder that fails or receives nothing counts as gone."""
     wire = wire or Wire()
     aggregator = Aggregator(session=session)
     waiting = {}
@@ -363,7 +364,7 @@ def make_certificate(folder: Path, *, host: str = "127.0.0.1", days: int = 30) -
 
 
 def _most(session: Session) -> int:
-    """The largest length of a message of this session, by the agreement."""
+    """The largest length of a message in this session, as agreed."""
     return 8 * session.length + 4096 * session.sizes.holders + (1 << 16)
 
 
@@ -398,7 +399,9 @@ def serve(
     patience: float = 60.0,
     ready: Callable[[int], None] | None = None,
 ) -> SecureSum:
-    """Collect each stage until all have answered or `patience` seconds are over, then go on with who is there."""
+    """Collects each stage until all have answered or `patience` seconds are over, then continues with the holders
+    present.
+    """
     wait, most = positive("patience", patience), _most(session)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
@@ -413,7 +416,7 @@ def serve(
     opened: list[socket.socket] = []
 
     def listen(link: socket.socket) -> None:
-        """Everything that one connection sends; a broken message ends this connection, and no other."""
+        """Everything that one connection sends; a broken message ends this connection only."""
         with contextlib.suppress(OSError, BadMessage, ssl.SSLError):
             inside = context.wrap_socket(link, server_side=True)
             opened.append(inside)
@@ -466,7 +469,7 @@ def take_part(
 ) -> None:
     """Answer the aggregator at this address, which must have that certificate, until this holder has revealed.
 
-    The holder's state lies in a file: a process that is started again goes on with the lists that it signed.
+    The holder's state is in a file: a restarted process continues with the lists that it signed.
     """
     if not isinstance(holder, KeptHolder):
         raise InvalidParameter(

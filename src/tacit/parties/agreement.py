@@ -1,7 +1,7 @@
 """An agreement as a TOML file: [protect], [schema.*], [spend], [joint], [[holder]], [[release]].
 
 It is a plan without data: everybody has the same file, and each holder a plan of its own that names its table, budget
-and ledger. Words are those of plans; every word is looked up in a closed list.
+and ledger. The words are those of plans; every word is looked up in a closed list.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def read_agreement(path: str | Path) -> JointAgreement:
 
 
 def parse_agreement(text: str, path: Path, *, keys: Sequence[bytes] | None = None) -> JointAgreement:
-    """The agreement in a text that lies at this path; `keys` are those that a session names in their place."""
+    """The agreement in a text at this path; `keys` are the ones that a session uses instead of the agreement's."""
     data = parse_toml(text, parameter="agreement", name=str(path))
     known("table of an agreement", data, TABLES)
     for name in ("protect", "schema", "spend", "joint"):
@@ -153,7 +153,7 @@ KINDS = ("keys", "shares", "agree", "masked", "confirm", "reveal")
 
 # --- the session's folder -----------------------------------------------------------------------------------
 def begin(agreement: Path, out: Path) -> tuple[JointAgreement, Session]:
-    """A new session of an agreement, in a new folder; nothing is read of anybody's data."""
+    """A new session of an agreement, in a new folder; reads nobody's data."""
     agreed = read_agreement(agreement)
     session = agreed.joint.session(agreed.keys)
     _new_folder(out)
@@ -222,7 +222,7 @@ class Carried:
 
 
 def collect(session: Session, folder: Path, raws: Sequence[bytes], *, go_on: bool = False) -> Carried:
-    """Take messages of the stage that is open; close it when all are there, or when told to go on without the rest."""
+    """Takes messages of the open stage; closes it when all have come, or on request without the rest."""
     session.still_run()
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder):
@@ -361,7 +361,7 @@ def _write(path: Path, body: bytes) -> None:
 
 
 def trusted_keys(folder: Path) -> set[bytes]:
-    """The public keys (*.pub) that this holder was given by the others themselves."""
+    """The public keys (*.pub) that the others gave to this holder themselves."""
     from tacit.curator.certificate import PublicKey
 
     if not folder.is_dir():

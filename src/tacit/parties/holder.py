@@ -7,7 +7,7 @@
     survivors -> confirm   a signature under the list of those whose vectors arrived
     confirmed -> reveal    for each member one of its two shares: the self seed's if it remained, else the mask key's
 
-It answers each kind once; the same bytes again get the same answer, other bytes an error. It makes its vector only
+It answers each kind once: the same bytes again get the same answer, and other bytes an error. It makes its vector only
 under a roster and a list of members that `threshold` holders signed, so that all who make one have seen the same two.
 It reveals only under a list of survivors that `threshold` holders signed, itself among those who remained, and never
 both shares of one member.
@@ -48,7 +48,7 @@ from tacit.parties.masks import (
 from tacit.parties.session import AGGREGATOR, Message, Session, read, unpack, write
 
 SEALED = 2 * SHARE_BYTES + 16
-STRETCHES = "an aggregator that names stretches of the ring as gone is caught here; by chance it is rare"
+STRETCHES = "stops an aggregator that names stretches of the ring as gone; honest losses rarely look so"
 
 
 def list_digest(label: str, members: Sequence[int]) -> bytes:
@@ -256,7 +256,7 @@ class Holder:
 
     # --- the parts ----------------------------------------------------------------------------------------
     def keepers(self, index: int) -> list[int]:
-        """Those who share masks with a holder and keep its shares, itself among them."""
+        """The holders who share masks with a holder and keep its shares, and the holder itself."""
         if self.session.ring.side == 0:
             return list(range(self.session.sizes.holders))
         return self.session.ring.keepers(self.session.sizes, self._ring_seed())[index]
@@ -376,7 +376,7 @@ def locked(folder: Path) -> Iterator[None]:
 class KeptHolder:
     """A `Holder` whose state lives in a file, which is written before an answer is given.
 
-    `note` is what its owner wants to have kept with it from the start: the version and the digest of its table.
+    `note` is the owner's note, kept with it from the start: the version and the digest of its table.
     """
 
     def __init__(
@@ -407,7 +407,7 @@ class KeptHolder:
         )  # fmt: skip
 
     def start(self) -> bytes:
-        """Begin; a session that was begun before gives the same first message: there is one set of keys."""
+        """Begins; an earlier session gives the same first message, with the same keys."""
         if self.path.exists() or self.path.is_symlink():
             self._load()
             return self._sent

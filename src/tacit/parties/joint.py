@@ -1,9 +1,9 @@
 """Joint releases: the curator's statistics of several tables that nobody pools.
 
-All holders declare one schema, one unit and the same asks; the digest of that is part of every message. It is the
-digest of the request (`tacit.curator.request`): it contains no choice, no computed number and no sentence. Each reads
-its own table through its own curator, which bounds, clamps, rounds and charges its own ledger first; adds its share of
-the noise; and sends it masked. The second half of this file makes releases of the sum.
+All holders declare one schema, one unit and the same asks; their digest is part of every message. It is the
+digest of the request (`tacit.curator.request`): it contains no choice, no computed number and no sentence. Each
+holder reads its own table through its own curator, which bounds, clamps, rounds and first charges its own ledger.
+Then it adds its share of the noise and sends the sum masked. The second half of this file makes releases of the sum.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class Joint:
         return SharePlan(self.summed(budget, remaining=remaining))
 
     def summed(self, budget: Bound, *, remaining: int | None = None, protocol: int = PROTOCOL) -> Plan:
-        """The plan of the sum over holders, of which certificates are made; its digest is that of the protocol."""
+        """The plan of the sum over holders, the basis of certificates; its digest is that of the protocol."""
         left = self.sizes.holders if remaining is None else remaining
         base = make_plan(self.asks, schema=self.schema, unit=self.unit, budget=budget, total=self.price)
         prices = self._prices([r.ask for r in base.releases])
@@ -304,7 +304,7 @@ class Joint:
 
     @property
     def length(self) -> int:
-        """How many numbers a holder sends."""
+        """The number of numbers that a holder sends."""
         return sum(math.prod(shape) for _, _, shape in self.parts)
 
     @property
@@ -313,7 +313,7 @@ class Joint:
         return self._about(PROTOCOL)
 
     def _about(self, protocol: int) -> bytes:
-        """The same under a protocol; the first one's coverage is needed to verify its releases."""
+        """The same text for a protocol; the coverage of the first one is needed to verify its releases."""
         if protocol != 1:
             return bytes.fromhex(self._plan.digest)
         said: dict[str, Any] = {

@@ -1,7 +1,7 @@
 """The answers of a joint release: shares of noise on sums, cells of a declared domain, coefficients.
 
-Each holder runs the assignment on its own rows and gets its vector; `layout` says what lies where in it, and `received`
-reads the parts back from the sum.
+Each holder runs the assignment on its own rows and gets its vector. `layout` has the places of all parts in the
+vector, and `received` reads the parts back from the sum.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ MOST_CELLS = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RingChance(PartNoise):
-    """No noise: the chance that the ring of masks surrounds an honest holder, which is a delta of its own.
+    """No noise: the probability that the ring of masks surrounds an honest holder, a delta of its own.
 
     Guarantee: Approximate(0, chance) beside whatever else is released (theorem `sparse-masks`).
     """
@@ -100,7 +100,7 @@ class JointAssignment(Assignment):
 class JointSparse(JointAssignment):
     """A sparse histogram as the vector of all cells of its declared domain, each with its share of the noise.
 
-    A cell that was declared impossible gets noise like the others, and is left out of the release.
+    A cell that was declared impossible gets noise like the others, but is not released.
     """
 
     def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> NoisyParts:
@@ -264,7 +264,7 @@ def received(question: Question, assignment: Assignment, parts: dict[str, AnyArr
 
 
 def with_ring(assignment: Assignment, ring: Ring) -> Assignment:
-    """The same where masks are sparse: the ring's chance is one more event, and stands in the stated delta."""
+    """The same for sparse masks: the ring's probability of failure is one more event, and part of the stated delta."""
     if ring.side == 0 or ring.delta == 0.0:
         return assignment
     noise = (*assignment.noise, Applied((), RingChance(ring=ring)))
@@ -275,7 +275,7 @@ def with_ring(assignment: Assignment, ring: Ring) -> Assignment:
 
 
 def less_ring(price: Price, ring: Ring) -> Price:
-    """The part of a price that is left for the noise when the ring's chance is taken from its delta."""
+    """The part of a price for the noise, after the ring's chance is taken from its delta."""
     if ring.side == 0 or ring.delta == 0.0:
         return price
     left = None if price.delta is None else price.delta - Fraction(ring.delta)

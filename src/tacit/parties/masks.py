@@ -1,7 +1,7 @@
 """Keys and masks: X25519 agreements, HKDF-SHA-256, AES-256 in counter mode as the stream, AES-GCM for messages.
 
-All of it from `cryptography`; nothing below the level of the protocol is made here. A mask is as many 64-bit words as
-the vector is long, added modulo 2^64.
+Its primitives come from `cryptography`; only the protocol itself is written here. A mask has one 64-bit word for each
+number of the vector, added modulo 2^64.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ SECRET_BYTES = 32
 
 
 def _element(source: Source) -> int:
-    """A uniform element: 521 bits, and again in the one case that is no element."""
+    """A uniform element from 521 bits, drawn again in the single case that is out of range."""
     while True:
         value = int.from_bytes(source.words(9).tobytes(), "little") >> (9 * 64 - 521)
         if value < PRIME:
@@ -112,7 +112,7 @@ def _element(source: Source) -> int:
 
 
 def split(secret: bytes, *, threshold: int, points: Sequence[int], source: Source) -> dict[int, bytes]:
-    """A share at each point (from 1 on); any `threshold` of them give the secret, fewer tell nothing."""
+    """A share at each point (from 1 on); any `threshold` of them give the secret, and fewer reveal nothing."""
     if len(secret) != SECRET_BYTES or not 1 <= threshold <= len(points):
         raise InvalidParameter(
             parameter="threshold", value=threshold, must=f"be at most the number of shares, {len(points)}"
@@ -152,7 +152,7 @@ def weights(points: Sequence[int]) -> list[int]:
 def join(
     shares: Mapping[int, bytes], *, known: Mapping[tuple[int, ...], list[int]] | None = None
 ) -> bytes | None:
-    """The secret of these shares; None if they are no shares of 32 bytes (one of them is wrong)."""
+    """The secret of these shares; None if they are not shares of 32 bytes (so one of them is wrong)."""
     points = tuple(shares)
     at = (known or {}).get(points) or weights(points)
     value = sum(w * int.from_bytes(s, "little") for w, s in zip(at, shares.values(), strict=True)) % PRIME

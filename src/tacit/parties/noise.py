@@ -1,6 +1,6 @@
 """The noise of a joint release: each holder's part, the sum of the remaining parts, and its cost.
 
-A holder draws a share; the promise is that of h shares, the error that of all that remain (theorem
+A holder draws a share. The guarantee counts h shares, the error counts the shares of all remaining holders (theorem
 `honest-survivors`). Errors are computed in floats, rounded against the reader: no privacy rests on them.
 """
 
@@ -40,7 +40,7 @@ THEOREMS = ("honest-survivors", "secure-sum", "one-list-of-survivors")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JointNoise(CellNoise):
-    """Shares of noise that `honest` holders together make whole; `remaining` add one each."""
+    """Shares of noise that together are whole for `honest` holders; each of the `remaining` holders adds one."""
 
     honest: int
     remaining: int
@@ -95,7 +95,9 @@ class JointNoise(CellNoise):
         return math.ceil((at - 1) * self._unit * (1.0 if self._unit == 1.0 else ROUNDED)) if at else 0
 
     def pivot(self, noises: Sequence[JointNoise]) -> Pivot:
-        """By the law of a sum of Laplace variables with the same first four moments; half a step each for the grid."""
+        """By the distribution of a sum of Laplace variables with the same first four moments, plus half a step each
+        for the grid.
+        """
         stds = [math.sqrt(n.variance) for n in noises]
         terms = self._terms()
 
@@ -287,7 +289,7 @@ def _calibrated(epsilon: Fraction, delta: Fraction, steps: int, moved: int) -> F
         return account(_event(variance, steps, moved), delta=size).epsilon.high <= target
 
     guess = 2 * math.log(1.25 / size) * moved * steps**2 / target**2
-    # Beyond this the sums of the law are too long, and Laplace shares serve.
+    # Beyond this the sums of the distribution are too long, and Laplace shares serve.
     if not 0.5 < guess < 1e9:
         return None
     low, high = guess / 64, guess

@@ -24,7 +24,7 @@ from tacit.parties.masks import commitment
 # How many take part, how many must remain, how many may collude: what shares and thresholds are sized for.
 
 COMPLETE = 200
-"""Up to this many holders each pair has a mask of its own; beyond, each has masks with some neighbours."""
+"""Up to this many holders, each pair has a mask of its own; beyond, each holder shares masks with some neighbours."""
 MOST_HOLDERS = 10_000
 
 
@@ -78,7 +78,7 @@ class Sizes:
         return math.sqrt(remaining / self.honest)
 
     def describe(self) -> dict[str, int]:
-        """For digests and certificates."""
+        """Plain values for digests and certificates."""
         return {
             "holders": self.holders,
             "fewest": self.fewest,
@@ -116,7 +116,7 @@ class Message:
 
     @property
     def digest(self) -> bytes:
-        """Of all its bytes."""
+        """The digest of all its bytes."""
         return commitment("message", self.raw)
 
     def text(self, name: str) -> str:
@@ -235,13 +235,13 @@ class Ring:
     failing: float = 0.0
 
     def order(self, sizes: Sizes, seed: bytes) -> list[int]:
-        """The holders as they stand on the ring."""
+        """The holders in their order on the ring."""
         return sorted(
             range(sizes.holders), key=lambda i: hashlib.sha256(seed + i.to_bytes(4, "little")).digest()
         )
 
     def keepers(self, sizes: Sizes, seed: bytes) -> list[list[int]]:
-        """For each holder those who share a mask with it and keep shares of its secrets, itself among them."""
+        """For each holder the others that share a mask with it and keep shares of its secrets, and itself."""
         n = sizes.holders
         if self.side == 0:
             return [list(range(n)) for _ in range(n)]
@@ -266,7 +266,7 @@ class Ring:
 
     @property
     def record(self) -> dict[str, int | float]:
-        """For certificates."""
+        """Plain values for certificates."""
         return {
             "neighbours": 2 * self.side,
             "threshold": self.threshold,
@@ -344,7 +344,7 @@ PROTOCOL = 2
 class Session:
     """One run: its sizes, the holders' long-lived Ed25519 public keys in order, the length of the vectors.
 
-    `about` is the digest of whatever the sum is for, `nonce` makes the run one of its own. The id of the run covers
+    `about` is the digest of the sum's description, `nonce` makes the run unique. The id of the run covers
     all of them and the protocol, and every signature covers the id: no message of another run is ever taken.
     """
 

@@ -2,7 +2,7 @@
 
 The composed loss X is joined by an independent normal one of variance s^2 (Z M with M lognormal of mean 1): the
 curve only rises, and falls back by `docs/theory/grid-from-below.md`, whose factor M need only have mean 1 and
-ln E M^r <= r (r - 1) s^2/2. Under the tilted law E k(X - e), k(x) = e^(-cx)(1 - e^-x)+, is a sum over the
+ln E M^r <= r (r - 1) s^2/2. Under the tilted distribution E k(X - e), k(x) = e^(-cx)(1 - e^-x)+, is a sum over the
 frequencies of a inversion that holds all but 1e-11 of X (transforms.py); each part's transform comes from a few nodes
 with bounded error (quadrature.py, transforms.py), and most frequencies are proved to be negligible (transforms.py).
 """
@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from tacit.exact.arrays import Floats
-from tacit.pld.pairs.base import Pair
+from tacit.pld.pairs.base import Pair, stretches
 from tacit.pld.quadrature import Quadrature, QuadratureRange, quadrature_of
 from tacit.pld.transforms import (
     FourierInversion,
@@ -33,13 +33,15 @@ _ALL, _SAMPLE, _LARGEST = 512, 128, 16
 _MOST_NODES = 1 << 21
 """Nodes of all rows together, where rows have more than 2048 each."""
 _ROUGH_NODES = 320
+_SHORTER = 3
+"""Shifts that would need densities beyond the range of floats are halved as often as this."""
 _WITNESSES, _WITNESS_ATOMS = 512, 16384
 
 
 def _by_key(
     parts: list[tuple[Pair, int]],
 ) -> list[tuple[tuple[Hashable, ...] | None, list[tuple[Pair, int]]]]:
-    """Parts that are made into nodes together, each group in the order in which they come."""
+    """Parts that are made into nodes together; each group keeps the order of its parts."""
     groups: dict[tuple[Hashable, ...] | None, list[tuple[Pair, int]]] = {}
     for part in parts:
         groups.setdefault(part[0].quadrature_key(), []).append(part)
@@ -62,20 +64,22 @@ class CharacteristicComposition:
         self.members = others
         grouped = _by_key(others)
         self.known = all(key is not None for key, _ in grouped)
-        self.chunks = [group[i : i + _ROWS] for _, group in grouped for i in range(0, len(group), _ROWS)]
-        self.atomic = [
-            key is None or not group[0][0].has_density
-            for key, group in grouped
-            for _ in range(0, len(group), _ROWS)
-        ]
+        cut = [(key, list(run)) for key, group in grouped for run in stretches(group, _ROWS)]
+        self.chunks = [run for _, run in cut]
+        self.atomic = [key is None or not run[0][0].has_density for key, run in cut]
         self.nodes: list[Quadrature] = []
         self.reach = QuadratureRange(low=0.0, high=0.0, frequency=0.0)
         self._rough: LogMoments | None = None
         self._sample: CharacteristicComposition | None = None
+        self.rare = False
+        """Whether rare large losses hide the answer: then windows are wider and sums are rounded less.
+
+        Other compositions keep their numbers to the last digit: plans are made again from them.
+        """
 
     @staticmethod
     def of(parts: list[tuple[Pair, int]], exact: bool) -> CharacteristicComposition | None:
-        """The composition, where all parts are of kinds that have nodes."""
+        """The composition, if all parts are of kinds that have nodes."""
         composition = CharacteristicComposition(parts, exact)
         return composition if composition.known else None
 
@@ -93,10 +97,16 @@ class CharacteristicComposition:
                 found += [] if nodes is None else [nodes]
         return found
 
+    def for_rare(self) -> None:
+        """From now on with what finds rare large losses."""
+        self.rare = True
+        if self._sample is not None and self._sample is not self:
+            self._sample.rare = True
+
     # -- where to look -----------------------------------------------------------------------------
 
     def _sampled(self) -> CharacteristicComposition:
-        """Few parts that stand for all: of each kind the largest as they are, of the others an even sample."""
+        """A few parts in place of all: the largest of each kind, and an even sample of the others."""
         if len(self.members) <= _ALL:
             return self
         chosen: list[tuple[Pair, int]] = []
@@ -144,10 +154,19 @@ class CharacteristicComposition:
         alive, _ = tilted.alive(gap)
         return guess if alive is None else len(alive) * gap * 1.16
 
+    def moment(self, tilt: float) -> tuple[float, float] | None:
+        """Upper bounds on ln E_P e^(tilt L) over finite losses L, and on the mass at infinity."""
+        saddle = SaddlePoint(tilt=tilt, sigma=1.0, up=0.01 * tilt, down=0.01 * tilt)
+        if not self.prepare(saddle, 0.0):
+            return None
+        tilted = Tilted(self, 0.0, saddle)
+        size = abs(tilted.log_scale) + tilted.scale_error + 1
+        return tilted.log_scale + tilted.scale_error + 1e-12 * size, -math.expm1(tilted.kept[0]) * (1 + 1e-12)
+
     # -- the answer --------------------------------------------------------------------------------
 
     def prepare(self, saddle: SaddlePoint, frequency: float) -> bool:
-        """Nodes that serve this tilt and frequencies up to this one; False if there would be too many."""
+        """Nodes for this tilt and frequencies up to this one; False if they would be too many."""
         low, high = saddle.tilt - saddle.down * 1.01, saddle.tilt + saddle.up * 1.01
         most = max(2048, min(1 << 15, _MOST_NODES // max(1, len(self.members))))
         reach = QuadratureRange(low=low, high=high, frequency=frequency, most=most)
@@ -171,7 +190,11 @@ class CharacteristicComposition:
     def solve(self, spread: float, tilt: float, epsilon: float, delta: float) -> SmoothedCurve | None:
         """The curve around epsilon, smoothed by `spread`; None if it cannot be certified this way."""
         assert self._rough is not None
-        saddle = saddle_point(self._rough, spread, tilt, epsilon, self.total)
+        saddle = saddle_point(self._rough, spread, tilt, epsilon, delta, self.total, self.rare)
+        for _ in range(_SHORTER if self.rare else 0):
+            if self.prepare(saddle, 0.0):
+                break
+            saddle = replace(saddle, up=saddle.up / 2, down=saddle.down / 2)
         last = self._last_alive(spread, saddle, epsilon, delta)
         found: float | tuple[FourierInversion, tuple[float, float]] | None = last
         for _ in range(3):

@@ -28,7 +28,7 @@ LARGEST_LOSS = 600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Gridded:
-    """Rows of P-masses at the losses (start + k) step, rounded up; what lies at infinity; error accounts."""
+    """Rows of P-masses at the losses (start + k) step, rounded up; the mass at infinity; error accounts."""
 
     start: int
     masses: Floats
@@ -47,7 +47,7 @@ class Gridded:
 
 
 def gridded(law: PrivacyLossDistribution, step: float, low: float, high: float) -> Gridded:
-    """Put a law on the multiples of `step` that cover [low, high]."""
+    """Put a distribution on the multiples of `step` that cover [low, high]."""
     first, last = math.floor(low / step), math.ceil(high / step)
     return law.on_grid(step, first, max(last, first + 1))
 
@@ -73,7 +73,7 @@ def _hull(x: Floats, y: Floats) -> NDArray[np.int64]:
     """Indices of points with rising x, first and last included, whose chords are convex.
 
     Chords between any upper values of a convex curve lie above it: points above the chord of their neighbours
-    are left out, every other one at a time, until none is.
+    are left out, every other one at a time, until all fit.
     """
     keep = np.flatnonzero(np.concatenate([[True], np.diff(np.maximum.accumulate(x)) > 0]))
     if len(keep) > 256:
@@ -99,39 +99,39 @@ def _hull(x: Floats, y: Floats) -> NDArray[np.int64]:
 
 
 def pld_curve(law: PrivacyLossDistribution, epsilons: Floats) -> tuple[Floats, Floats]:
-    """Float enclosures of H_epsilon from the law of one pair: P(L > e) - e^e Q(L > e), with its errors."""
+    """Float enclosures of H_epsilon from the distribution of one pair: P(L > e) - e^e Q(L > e), with its errors."""
     low, high = law.ends(epsilons, np.exp(np.minimum(epsilons, 700.0)))
     floor = np.maximum(-np.expm1(np.minimum(epsilons, 0.0)) * (1 - 4 * UNIT), 0.0)
     low = np.clip(np.maximum(low, floor), 0.0, 1.0) if law.known_from_below else np.zeros_like(epsilons)
     return low, np.maximum(np.clip(high, 0.0, 1.0), low)
 
 
-# The law of the privacy loss L = ln(dP/dQ) under P and under Q, in floats with error bounds.
+# The distribution of the privacy loss L = ln(dP/dQ) under P and under Q, in floats with error bounds.
 #
 # `AtomicPLD` lists the atoms; `TailPLD` gives the four tails P(L>l), P(L<=l), Q(L>l), Q(L<=l). Both know
-# how to swap P and Q and how to mix P into Q (Poisson sampling), so that every pair needs one law only.
-# A law may stand for many pairs of one kind at once: arrays are (pairs, points), parameters are columns.
+# how to swap P and Q and how to mix P into Q (Poisson sampling), so that every pair needs one distribution only.
+# A distribution may stand for many pairs of one kind at once: arrays are (pairs, points), parameters are columns.
 # Rounding errors of the vectorised functions are bounded by the stated multiples of the unit round-off,
 # which the tests hold against ball arithmetic.
 
 
 class PrivacyLossDistribution(ABC):
-    """The law of the loss under both distributions of a pair, or of many pairs."""
+    """The distribution of the loss under both distributions of a pair, or of many pairs."""
 
     __slots__ = ()
 
     @abstractmethod
     def swapped(self) -> PrivacyLossDistribution:
-        """The law for (Q, P)."""
+        """The distribution for (Q, P)."""
 
     @abstractmethod
     def sampled(self, rate: Column) -> PrivacyLossDistribution:
-        """The law for ((1 - rate) Q + rate P, Q)."""
+        """The distribution for ((1 - rate) Q + rate P, Q)."""
 
     def mirrored(self) -> PrivacyLossDistribution:
-        """The law whose losses above 0 are these, those below 0 their mirror image, and the rest at 0.
+        """The distribution whose losses above 0 are these, those below 0 their mirror image, and the rest at 0.
 
-        For laws with P(L > 0) + Q(L > 0) <= 1 (`docs/theory/without-replacement-pair.md`).
+        For distributions with P(L > 0) + Q(L > 0) <= 1 (`docs/theory/without-replacement-pair.md`).
         """
         raise NotImplementedError
 
@@ -216,7 +216,7 @@ class AtomicPLD(PrivacyLossDistribution):
         error: float = 16 * UNIT,
         slack: float = 0.0,
     ) -> AtomicPLD:
-        """The law of one pair."""
+        """The distribution of one pair."""
         return AtomicPLD(
             losses=losses[None, :],
             p=p[None, :],
@@ -476,7 +476,7 @@ class LossCells:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TailPLD(PrivacyLossDistribution):
-    """A law without mass at infinity, given by its four tails as vectorised functions of (1, points)."""
+    """A distribution without mass at infinity, given by its four tails as vectorised functions of (1, points)."""
 
     tails: Callable[[Floats], Tails]
     bounds: tuple[float, float] = (-np.inf, np.inf)
@@ -595,7 +595,7 @@ class TailPLD(PrivacyLossDistribution):
             error = (ends.errors[0] + ends.errors[2] + 2 * UNIT) * inside
 
             def both(one: Floats, other: Floats) -> Floats:
-                """The cells below 0, mirrored from `other`, beside those above 0; a cell around 0 has of both."""
+                """The cells below 0, mirrored from `other`, beside those above 0; a cell around 0 has parts of both."""
                 shape = len(one), len(row) - 1
                 total = np.zeros(shape)
                 # Where all edges lie on one side of 0, the cell next to it is not asked for.
@@ -693,7 +693,7 @@ class TailPLD(PrivacyLossDistribution):
         return np.clip(np.log(p) - np.log(q), edges[:-1], edges[1:]), p / p.sum()
 
 
-# The losses of mechanisms that a public coin chooses: each member's law, by its weight.
+# The losses of mechanisms that a public coin chooses: each member's distribution, by its weight.
 
 _UP, _DOWN = 1 + 8 * UNIT, 1 - 8 * UNIT
 _RESOLVED = 1e-6

@@ -20,7 +20,7 @@ from tacit.exact.search import bisected
 from tacit.exact.threads import one_thread
 from tacit.pld.distributions import AtomicPLD, Gridded, gridded
 from tacit.pld.fourier import CertifiedCurve, Piece, compose, cutoff_frequency, inverted, read
-from tacit.pld.pairs.base import Pair, batch_pld, grouped
+from tacit.pld.pairs.base import Pair, batch_pld, grouped, stretches
 from tacit.pld.product import MOST_ON_GRID, coarsened, transform_for
 from tacit.pld.transforms import LogMoments, log_one_minus, row_moments, tilted
 
@@ -73,7 +73,7 @@ _ROWS = 128
 
 
 def _slices(parts: list[tuple[Pair, int]]) -> list[list[tuple[Pair, int]]]:
-    return [g[i : i + _ROWS] for g in grouped(parts) for i in range(0, len(g), _ROWS)]
+    return [list(run) for group in grouped(parts) for run in stretches(group, _ROWS)]
 
 
 class GridComposition:
@@ -86,7 +86,7 @@ class GridComposition:
     def solve(
         self, step: float, tilt: float, epsilon: float, delta: float, variance: float
     ) -> CertifiedCurve:
-        """Grid every part, tilt, bound the window, multiply; `variance` is about that of the tilted loss."""
+        """Grids every part, tilts, bounds the window and multiplies; `variance` is about that of the tilted loss."""
         right, left = max(delta * 1e-8 / self.total, 1e-305), 1e-11 / self.total
         spread = math.sqrt(self.total) * step / 2
         sigma = max(math.sqrt(variance), step)
@@ -171,7 +171,10 @@ class GridComposition:
         )
 
 
-_CLEARLY, _COARSE = 0.8, 0.05
+_CLEARLY, _COARSE, _PLAINLY = 0.8, 0.05, 1.0
+_FEW = 16
+_SKEWED = 4.0
+"""A tilt that multiplies the variance by more than this has found rare large losses."""
 _SAMPLE = 48
 
 
@@ -191,7 +194,7 @@ class CompositionEngine:
         self._characteristic = transform_for(parts, self.exact)
 
     def _moments(self, right: float) -> LogMoments:
-        """Log-moments on each part's own coarse grid; of many parts, an even sample stands for all."""
+        """Log-moments on each part's own coarse grid; among many parts, an even sample represents all."""
         if right not in self._rough and self._characteristic is not None:
             if (rough := self._characteristic.rough()) is not None:
                 self._rough[right] = rough
@@ -243,6 +246,21 @@ class CompositionEngine:
             return 0.0, mean
         tilt = math.exp(bisected(lambda log_tilt: not gap(log_tilt) > 0, low, high, halvings=30)[0])
         return tilt, rough.moments(tilt)[1]
+
+    def _nearer(self, delta: float, tilt: float, guess: float) -> tuple[float, float, float]:
+        """(tilt, epsilon, how fast ln delta falls there), by a first look where rare large losses hide them.
+
+        At the saddle point of delta the tilted law of rarely sampled noise has a second hump far beyond epsilon.
+        """
+        rough = self._moments(1e-300)
+        if tilt <= 0 or rough.moments(tilt)[2] <= _SKEWED * rough.moments(0.0)[2]:
+            return tilt, guess, tilt
+        if (found := rough.crossing(delta, guess)) is None:
+            return tilt, guess, tilt
+        if self._characteristic is not None:
+            self._characteristic.for_rare()
+        near, slope = found
+        return self._tilt_for_epsilon(near)[0], near, max(slope, tilt)
 
     def _tilt_for_epsilon(self, epsilon: float) -> tuple[float, float]:
         """(tilt, ln delta) with K'(tilt) = epsilon, about; the tilt is never negative."""
@@ -323,9 +341,10 @@ class CompositionEngine:
         # Small and large answers are wanted to a relative accuracy.
         tolerance = min(tolerance * max(1.0, abs(guess) / 10), max(abs(guess), 1e-12) * 1e-2)
         tolerance = max(tolerance, 1e-2 * guess) if self.gathered else tolerance
+        tilt, guess, slope = self._nearer(delta, tilt, guess)
         best: Interval | None = None
-        step = self._first_step(tilt, tolerance)
-        last, shrunk = math.inf, 1.0
+        step = self._first_step(slope, tolerance)
+        last, shrunk, enough = math.inf, 1.0, 4
         for _ in range(4):
             solved = self._try(step, tilt, guess, delta)
             if solved is None:
@@ -338,6 +357,10 @@ class CompositionEngine:
             stuck = self.exact and best.width > 0.8 * before and math.isfinite(before)
             if best.width <= tolerance or solved.infinite_high > delta or stuck:
                 break
+            if self._rounded(solved, found.high, delta, slope) > 0.5 * best.width:
+                # A smaller step shows no more; on a grid sums are rounded less.
+                enough = 2 if len(self.parts) <= _FEW else 4
+                break
             # A smoothed curve lies tolerance/8 above the true one from the first step on.
             near = self._characteristic is not None or self.gathered or last - best.high < tolerance
             if not self.exact and near:
@@ -349,7 +372,7 @@ class CompositionEngine:
             least = 0.1 if slow else 0.02
             shrunk = min(0.5, max(least, (0.7 * tolerance / best.width) ** order)) if self.exact else 0.5
             step *= shrunk
-        missed = best is None or best.width > 4 * tolerance
+        missed = best is None or best.width > enough * tolerance
         if self._characteristic is not None and self.exact and missed and self.total < MOST_ON_GRID:
             self._characteristic = None  # the grid of losses may do better; both hold
             grid, best = self.epsilon(delta, tolerance), best or Interval(low=0.0, high=math.inf)
@@ -389,9 +412,38 @@ class CompositionEngine:
     def _at_most(self, epsilon: float, delta: float) -> bool:
         """Whether a coarse look shows H_epsilon(P||Q) <= delta."""
         tilt, log_delta = self._tilt_for_epsilon(epsilon)
+        if self._bounded_by_moments(epsilon, delta, tilt):
+            return True
         step = self._first_step(tilt, _COARSE * epsilon)
         solved = self._try(step, tilt, epsilon, math.exp(max(log_delta, -700.0)))
         return solved is not None and solved.above(epsilon) <= delta
+
+    def _rounded(self, solved: CertifiedCurve, epsilon: float, delta: float, slope: float) -> float:
+        """About the width in epsilon that comes of rounding, whatever the step."""
+        if self._characteristic is None or not self._characteristic.rare or math.isinf(epsilon):
+            return 0.0
+        low, high = solved.composed.finite_part(epsilon)  # type: ignore[arg-type]
+        return (high - low) / (delta * slope)
+
+    def _bounded_by_moments(self, epsilon: float, delta: float, most: float) -> bool:
+        """Whether one moment shows H_epsilon(P||Q) <= delta: (1 - e^(epsilon - l))+ <= e^(c (l - epsilon))."""
+        if self._characteristic is None or not most > 0:
+            return False
+        rough = self._moments(1e-300)
+        wanted = math.log(delta) - _PLAINLY
+
+        def enough(log_tilt: float) -> bool:
+            return rough.log_moment(math.exp(log_tilt)) - math.exp(log_tilt) * epsilon <= wanted
+
+        if not enough(math.log(most)):
+            return False
+        # The least tilt that shows it asks for the fewest nodes.
+        tilt = math.exp(bisected(enough, math.log(most) - 16.0, math.log(most), halvings=12)[1])
+        found = self._characteristic.moment(tilt) if self._characteristic is not None else None
+        if found is None:
+            return False
+        log_moment, infinite = found
+        return math.exp(min(log_moment - tilt * epsilon, 700.0)) * (1 + 1e-12) + infinite <= delta
 
     def _at_zero(self) -> float:
         """A bound on H_0 of the composition: total variations add."""
@@ -449,7 +501,7 @@ def _invert(pair: Pair, delta: float) -> Interval:
         return Interval(low=low, high=high)
 
     def search(over: Callable[[float], bool]) -> tuple[float, float]:
-        """(a, b) next to each other with over(a) and not over(b); (0, 0) if over(0) is false."""
+        """Neighbours (a, b) with over(a) and not over(b); (0, 0) if over(0) is false."""
         if not over(0.0):
             return 0.0, 0.0
         low, high = 0.0, 1.0

@@ -44,7 +44,7 @@ class Piece:
 
 @dataclass(slots=True, eq=False)
 class ComposedLosses:
-    """The composed tilted law on `size` nodes from `base` on: the finite part of the curve at nodes."""
+    """The composed tilted distribution on `size` nodes from `base` on: the finite part of the curve at nodes."""
 
     step: float
     tilt: float

@@ -52,7 +52,9 @@ class CurveAnswers(Protocol):
         ...
 
     def epsilon(self, delta: float, tolerance: float, known: float = ...) -> Interval:
-        """Enclosure of the smallest epsilon >= 0 with H_epsilon <= delta; any below `known`, where that is one."""
+        """Enclosure of the smallest epsilon >= 0 with H_epsilon <= delta; any epsilon below `known`, if that is
+        given.
+        """
         ...
 
 
@@ -67,7 +69,7 @@ def engine_for(product: Product) -> CurveAnswers:
 
 
 def transform_for(parts: list[tuple[Pair, int]], exact: bool) -> CharacteristicComposition | None:
-    """The composition by transforms, where every part has a quadrature."""
+    """The composition by transforms, if every part has a quadrature."""
     return CharacteristicComposition.of(parts, exact)
 
 
@@ -121,7 +123,7 @@ class Product:
         return Product(pairs=[(pair, n * count) for member, count in members for pair, n in member.pairs])
 
     def as_pair(self) -> Pair:
-        """One pair that dominates the product: itself where it is single, else its composed law."""
+        """One pair that dominates the product: the only pair of a product of one, else its composed distribution."""
         from tacit.pld.pairs.derived import ProductPair
 
         single = self.single
@@ -146,7 +148,7 @@ class Product:
         return Product(pairs=[(pair.swapped(), n) for pair, n in self.pairs])
 
     def rises_to(self, other: Product) -> bool:
-        """Whether each part has a part of its own in the other, of the same kind and with no smaller parameter."""
+        """Whether each part matches a different part of the other, of the same kind and with no smaller parameter."""
         left = [n for _, n in other.pairs]
         for pair, count in self.pairs:
             own = pair.family()
@@ -164,7 +166,7 @@ class Product:
 
     @property
     def size(self) -> int:
-        """How many pairs, with counts."""
+        """The number of pairs, with multiplicities."""
         return sum(count for _, count in self.pairs)
 
     @property
@@ -179,7 +181,7 @@ class Product:
 
     @property
     def single(self) -> Pair | None:
-        """The pair itself, where the product is one pair, once."""
+        """The pair itself, if the product is one pair, once."""
         return self.pairs[0][0] if len(self.pairs) == 1 and self.pairs[0][1] == 1 else None
 
     def largest_loss(self) -> Interval:
@@ -227,7 +229,7 @@ class Product:
         return _delta(self, epsilon, tolerance)
 
     def epsilon(self, delta: float, *, tolerance: float = TOLERANCE, known: float = 0.0) -> Interval:
-        """Enclosure of the smallest epsilon >= 0 with H_epsilon <= delta (math.inf if there is none).
+        """Enclosure of the smallest epsilon >= 0 with H_epsilon <= delta (math.inf if no epsilon is enough).
 
         If it is at most `known`, any enclosure below that will do: another direction is worse.
         """
@@ -399,7 +401,7 @@ def _integral(pair: Pair, top: float, *, power: int) -> tuple[float, float]:
 
 
 def _reach(pair: Pair) -> float:
-    """The point where the curve is nearly 0."""
+    """The point at which the curve is nearly 0."""
     tried = np.concatenate([[0.0], np.geomspace(2.0**-30, 500.0, 400)])
     h = pair.hockey_stick_grid(tried)[1]
     small = np.flatnonzero(h <= 1e-12 * h[0])
@@ -477,7 +479,7 @@ def _cross(over: Any, top: float) -> tuple[float, float]:
 
 @lru_cache(maxsize=256)
 def enumerated(product: Product) -> Enumerated | None:
-    """The product written out, or None if a pair has no list of losses or the list would be long."""
+    """The explicit product, or None if a pair has no list of losses or the list would be long."""
     size = 1
     for pair, count in product.pairs:
         kinds = pair.atom_count
@@ -537,7 +539,7 @@ _LEAST = 256
 
 
 def coarsened(parts: list[tuple[Pair, int]]) -> list[tuple[Pair, int]]:
-    """The parts, with those that are upper bounds without nodes gathered into runs if there are very many."""
+    """The parts; if very many of them are upper bounds without nodes, these are gathered into runs."""
     if len(parts) <= _LEAST:
         return parts
     kept: list[tuple[Pair, int]] = []

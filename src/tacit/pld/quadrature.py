@@ -494,7 +494,7 @@ def positive_half(rows: AtomRows) -> WithoutReplacementRule:
 
 
 def larger_half(rows: AtomRows, rates: Floats, reach: QuadratureRange) -> WithoutReplacementRule:
-    """For tables of which both orders of neighbours occur: the larger of both curves."""
+    """For tables in which both orders of neighbours occur: the larger of both curves."""
     ratio, q, lost = _larger_atoms(rows)
     # Where two curves cross is known to a unit of their height over the angle, which is the mass there.
     top = float(np.max(np.log1p(rates * np.expm1(np.minimum(ratio, _HALF_FURTHEST)))))
@@ -507,7 +507,7 @@ def _larger_atoms(rows: AtomRows) -> tuple[Floats, Floats, Floats]:
     """Positive losses, their Q-masses, and the P-mass at infinity, for the larger of the curves of a pair and of
     its swap at each t >= 1.
 
-    Both are polygons in t with corners at the ratios; theirs is one with these corners and where they cross. The
+    Both are polygons in t with corners at the ratios; the larger curve has these corners and the crossing points. The
     mass at a corner is the change of slope, and slopes are sums of masses.
     """
     losses, p, lost, gone = rows

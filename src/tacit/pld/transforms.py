@@ -20,12 +20,12 @@ from tacit.exact.data_classes import dataclass
 from tacit.pld.fourier import CertifiedCurve, times_exp
 from tacit.pld.quadrature import Quadrature, QuadratureRange
 
-# Fourier inversion: a smoothed composed law, repeated periodically, and its curve at any epsilon.
+# Fourier inversion: a smoothed composed distribution, repeated periodically, and its curve at any epsilon.
 
 
 @dataclass(slots=True, eq=False)
 class FourierInversion:
-    """E k(X - epsilon) under the tilted law, from its transform at the frequencies of its period."""
+    """E k(X - epsilon) under the tilted distribution, from its transform at the frequencies of its period."""
 
     step: float
     tilt: float
@@ -103,6 +103,11 @@ class SmoothedCurve(CertifiedCurve):
 
 # Log-moments of gridded losses: where the composed loss lies, and how far it can stray.
 
+_LEAST_SEEN = 1e-13
+"""Smaller deltas are below the rounding of an untilted law."""
+_MOST_SEEN, _SEEN = 1 << 15, 1 << 22
+"""The longest grid, and the most nodes of all grids together, that a first look may take."""
+
 
 class LogMoments:
     """K(tilt) = sum_i n_i ln sum_k p_ik e^(tilt l_k), over parts laid end to end."""
@@ -134,6 +139,38 @@ class LogMoments:
         peaks = np.maximum.reduceat(exponents, self.starts)
         sums = np.add.reduceat(np.exp(exponents - peaks[self.owner]), self.starts)
         return float(np.dot(self.counts, peaks + np.log(sums)))
+
+    def crossing(self, delta: float, top: float) -> tuple[float, float] | None:
+        """About where the curve crosses delta, below `top`, and how fast ln delta falls there; None if not seen.
+
+        The sum's law, untilted, on a grid: each loss is split among three nodes with its mean and variance kept.
+        """
+        step = math.sqrt(self.moments(0.0)[2]) / 8
+        if not step > 0 or delta < _LEAST_SEEN:
+            return None
+        size = 1 << max(8, math.ceil(math.log2(2 * (top / step + 16))))
+        if size > _MOST_SEEN or size * len(self.counts) > _SEEN:
+            return None
+        places = np.minimum(self.losses, 1.2 * top) / step
+        nodes = np.rint(places)
+        off = places - nodes
+        total = np.zeros(len(self.counts) * size)
+        for shift, share in ((-1, (off * off - off) / 2), (0, 1 - off * off), (1, (off * off + off) / 2)):
+            where = self.owner * size + (nodes.astype(np.int64) + shift) % size
+            total += np.bincount(where, np.exp(self.logs) * share, minlength=len(total))
+        hats = np.fft.rfft(total.reshape(-1, size), axis=1)
+        with np.errstate(divide="ignore"):
+            law = np.fft.irfft(np.exp(self.counts @ np.log(hats + 1e-300)), size)[: size * 3 // 4]
+        x = np.arange(len(law)) * step
+        above = np.cumsum(law[::-1])[::-1]
+        curve = above - np.exp(x) * np.cumsum((law * np.exp(-x))[::-1])[::-1]
+        over = np.flatnonzero(curve > delta)
+        last = int(over[-1]) if len(over) else -1
+        if not 1 <= last < len(curve) - 2 or not np.all(curve[last - 1 : last + 2] > 0):
+            return None
+        logs = np.log(curve[last - 1 : last + 2])
+        share = (logs[1] - math.log(delta)) / max(logs[1] - logs[2], 1e-300)
+        return float(x[last] + min(share, 1.0) * step), float((logs[0] - logs[2]) / (2 * step))
 
 
 def row_moments(masses: Floats, losses: Floats, tilt: float) -> Floats:
@@ -174,8 +211,11 @@ def clipped_exp(x: float) -> float:
 OUTSIDE = math.log(1e11)
 """All but e^-OUTSIDE of the tilted law is to lie in the window."""
 _SHIFTS = (0.25, 0.5, 1.0, 2.0, 4.0, 6.0, 9.0)
+_RARE_SHIFTS = (0.03, 0.06, 0.12, *_SHIFTS)
 _VISIBLE = 1e-5
 """Round-off below this share of delta does not show in epsilon."""
+_ORDINARY, _MOST_BEYOND = 6.0, 12.0
+"""A tail is seen e^-6 as large as it weighs, about, at its own saddle point; windows are widened for e^-12 more."""
 _CALMER = (1.0, 0.9, 0.8, 0.7, 0.55, 0.4, 0.25)
 
 
@@ -187,15 +227,26 @@ class SaddlePoint:
     sigma: float
     up: float
     down: float
+    beyond: float = 0.0
+    """By how many powers of e less than usual may lie outside the window."""
+    rare: bool = False
+    """Whether sums are to be rounded less than usual."""
 
 
-def saddle_point(rough: LogMoments, spread: float, tilt: float, epsilon: float, total: float) -> SaddlePoint:
+def saddle_point(
+    rough: LogMoments, spread: float, tilt: float, epsilon: float, delta: float, total: float, rare: bool
+) -> SaddlePoint:
     """The tilt, at most the given one, with a narrow window that still sees epsilon well.
 
-    Rarely sampled noise has moments that explode: at the saddle point of delta the tilted law may lie far beyond
+    Rarely sampled noise has moments that explode: at the saddle point of delta the tilted distribution may lie
+    far beyond
     epsilon, or have a second, distant hump. A somewhat smaller tilt sees the same tail, e^-lost as large. With
-    `total` releases sums are right to about total times 1e-14 only: then little may be lost.
+    `total` releases sums are right to about total times 1e-14 only: then little may be lost. Where even the given
+    tilt sees far less than it weighs, that is lost as well, and the window is the wider.
     """
+    shifts = _RARE_SHIFTS if rare else _SHIFTS
+    seen = rough.log_moment(tilt) - tilt * epsilon - math.log(max(delta, 1e-305))
+    before = max(0.0, seen - _ORDINARY) if rare else 0.0
     most = math.log(_VISIBLE / (total * 1e-14))
     variance_added = spread**2
     first = rough.log_moment(tilt)
@@ -207,17 +258,19 @@ def saddle_point(rough: LogMoments, spread: float, tilt: float, epsilon: float, 
 
         def end(t: float, c: float = c, k: float = k) -> float:
             smooth = t * variance_added * (c + 0.5 + t / 2)
-            return (rough.log_moment(c + t) - k + smooth + OUTSIDE) / t
+            return (rough.log_moment(c + t) - k + smooth + OUTSIDE + before) / t
 
         # Smaller shifts need fewer nodes: the least one whose window is nearly the narrowest.
-        highs, lows = [end(f / sigma) for f in _SHIFTS], [end(-f / sigma) for f in _SHIFTS]
+        highs, lows = [end(f / sigma) for f in shifts], [end(-f / sigma) for f in shifts]
         near = 0.1 * max(min(highs) - max(lows), 0.0)
-        high, up = next((h, f / sigma) for h, f in zip(highs, _SHIFTS, strict=True) if h <= min(highs) + near)
-        low, down = next((h, f / sigma) for h, f in zip(lows, _SHIFTS, strict=True) if h >= max(lows) - near)
-        lost = (tilt - c) * epsilon - (first - k)
-        cost = math.log(max(high - low, 1e-300)) + max(0.0, lost - 3.0) / 12 + max(0.0, lost - most)
+        high, up = next((h, f / sigma) for h, f in zip(highs, shifts, strict=True) if h <= min(highs) + near)
+        low, down = next((h, f / sigma) for h, f in zip(lows, shifts, strict=True) if h >= max(lows) - near)
+        lost = before + (tilt - c) * epsilon - (first - k)
+        cost = math.log(max(high - low, 1e-300)) + max(0.0, lost - 3.0) / 12
+        cost += max(0.0, lost + (_ORDINARY - math.log1p(c * (c + 1)) if rare else 0.0) - most)
         if best is None or cost < best[0]:
-            best = cost, SaddlePoint(tilt=c, sigma=sigma, up=up, down=down)
+            beyond = min(max(0.0, lost - _ORDINARY), _MOST_BEYOND) if rare else 0.0
+            best = cost, SaddlePoint(tilt=c, sigma=sigma, up=up, down=down, beyond=beyond, rare=rare)
     assert best is not None
     return best[1]
 
@@ -244,7 +297,7 @@ _WORK = 8e6
 
 
 def moments_of(weights: Floats, centred: Floats, soft: Floats | None) -> Floats:
-    """Of the whole law and of softened parts of it, each row: mass, second and fourth moment about the parts'
+    """Of the whole distribution and of softened parts of it, each row: mass, second and fourth moment about the parts'
     own means, and about 0."""
     factors = np.ones((weights.shape[1], 1)) if soft is None else np.insert(soft, 0, 1.0, axis=1)
     raised, sums = weights, [weights @ factors]
@@ -269,7 +322,8 @@ def part_bound(
 ) -> Floats:
     """ln|phi| of each row on each [w_k, w_k+1], from above; `closely` also by the variation of densities.
 
-    -E (moment_falls) for the whole law; or, with a softened part of mass p and uniform shares s_i of the density
+    -E (moment_falls) for the whole distribution; or, with a softened part of mass p and uniform shares s_i of
+    the density
     on cells of length d_i, of which the softened part leaves l_i, ln(1 - p (1 - e^-E) - sum_i l_i s_i (1 -
     |sin(w d_i/2)/(w d_i/2)|)); or the shares alone, with l_i = 1.
     """
@@ -464,7 +518,9 @@ _BRIDGE = 16
 """Short gaps between frequencies that are not negligible are computed as well."""
 _BUDGET = 1e9
 """Turns of single nodes that may be computed before the grid of losses is the cheaper way."""
-_NOTHING = 1e-16
+_TERMS = 64
+"""Terms that are added at once: longer sums are sums of such."""
+_NOTHING, _LESS = 1e-16, 0.01
 """Nodes that weigh less than this in every row are left out of the transforms, and counted."""
 
 
@@ -502,6 +558,7 @@ class Tilted:
 
     def __init__(self, composition: _Members, spread: float, saddle: SaddlePoint) -> None:
         self.composition, self.tilt, self.sigma, self.spread = composition, saddle.tilt, saddle.sigma, spread
+        self.outside, self.fine = OUTSIDE + saddle.beyond, saddle.rare
         self.smooth = composition.normal + spread**2
         c, v = saddle.tilt, self.smooth
         self.log_scale, self.scale_error = c * (c + 1) * v / 2, 8 * UNIT * abs(c) * (abs(c) + 1) * v
@@ -539,9 +596,10 @@ class Tilted:
         self.kept[0] += float(n @ log_one_minus(nodes.infinite[:, 1]))
         self.kept[1] += float(n @ log_one_minus(nodes.infinite[:, 0]))
         # Far nodes serve the shifts; under this tilt most of them weigh nothing.
-        heavy = np.flatnonzero(np.max(weights, axis=0) > _NOTHING)
+        nothing = _NOTHING * (_LESS if self.fine else 1.0)
+        heavy = np.flatnonzero(np.max(weights, axis=0) > nothing)
         held = slice(int(heavy[0]), int(heavy[-1]) + 1)
-        left = _NOTHING * (weights.shape[1] - (held.stop - held.start))
+        left = nothing * (weights.shape[1] - (held.stop - held.start))
         return TransformPart(
             nodes=nodes,
             log_a=log_a,
@@ -554,9 +612,9 @@ class Tilted:
         )
 
     def window(self, epsilon: float, delta: float) -> tuple[float, float] | None:
-        """Around epsilon, and all but 1e-11 of the tilted law on either side."""
-        high = (self.rises[0] + OUTSIDE) / self.shifts[0]
-        low = (self.rises[1] + OUTSIDE) / self.shifts[1]
+        """The window around epsilon, which holds all but 1e-11 of the tilted distribution."""
+        high = (self.rises[0] + self.outside) / self.shifts[0]
+        low = (self.rises[1] + self.outside) / self.shifts[1]
         far = (math.sqrt(2 * (math.log(1e9) - math.log(max(delta, 1e-305)))) + 3) * self.spread
         top, bottom = max(high, epsilon + 9 * self.spread), min(low, epsilon - far)
         return (bottom, top) if math.isfinite(top) and math.isfinite(bottom) else None
@@ -564,7 +622,7 @@ class Tilted:
     def inversion(
         self, epsilon: float, delta: float
     ) -> tuple[FourierInversion, tuple[float, float]] | float | None:
-        """The composed law around epsilon, with the logarithms of the finite masses; a frequency if one
+        """The composed distribution around epsilon, with the logarithms of the finite masses; a frequency if one
         beyond the reach of the nodes is alive."""
         if (window := self.window(epsilon, delta)) is None:
             return None
@@ -586,11 +644,12 @@ class Tilted:
             mean=self.mean,
             coefficients=product,
             error=2 * float(np.sum(errors)) + dropped,
+            outside=2.1 * math.exp(-self.outside) if self.fine else 2.1e-11,
         )
         return inversion, (self.kept[0], self.kept[1])
 
     def alive(self, gap: float) -> tuple[NDArray[np.bool_] | None, float]:
-        """(Which multiples of the gap are alive, bound on the sum of |phi| over all others, both signs)."""
+        """(Multiples of the gap that are not negligible, bound on the sum of |phi| over all others, both signs)."""
         last = math.sqrt(2 * SMOOTHED) / self.spread
 
         def coarse(w: Floats, closely: bool) -> tuple[Floats, Floats]:
@@ -664,10 +723,12 @@ class Tilted:
             raise TooWide
         blocks = [slice(i, i + _BLOCK) for i in range(0, rows, _BLOCK)]
         turned = part.weights if start == 0 else part.weights * np.exp(1j * (start * gap) * part.centres)
-        hats = np.concatenate([_transforms(turned[b], part.centres[b], count, gap) for b in blocks])
+        made = _fine_transforms if self.fine else _transforms
+        hats = np.concatenate([made(turned[b], part.centres[b], count, gap) for b in blocks])
         k = start + np.arange(count, dtype=np.float64)
         fixed, turning = part.errors
-        return hats, fixed[:, None] + np.outer(turning, gap * k) + UNIT * (16 + 3 * nodes + 8 * k)
+        rounding = fine_rounding(nodes, count) if self.fine else UNIT * (16 + 3 * nodes + 8 * k)
+        return hats, fixed[:, None] + np.outer(turning, gap * k) + rounding
 
 
 def _runs(kept: NDArray[np.bool_]) -> list[slice]:
@@ -687,8 +748,7 @@ def _transforms(
     multiplication adds at most three units to the error of a power, the error of e^(ix) is multiplied by it.
     """
     rows, nodes = weights.shape
-    short = max(1, math.ceil(math.sqrt(count)))
-    long = -(-count // short)
+    short, long = _tables(count)
     turn = np.exp(1j * gap * losses)
     baby = np.empty((rows, short, nodes), dtype=np.complex128)
     baby[:, 0] = weights
@@ -701,6 +761,52 @@ def _transforms(
         np.multiply(giant[:, b - 1], leap, out=giant[:, b])
     product = np.matmul(giant, baby.transpose(0, 2, 1))
     return np.asarray(product.reshape(rows, short * long)[:, :count])
+
+
+def _tables(count: int) -> tuple[int, int]:
+    """The lengths of the two tables of powers."""
+    short = max(1, math.ceil(math.sqrt(count)))
+    return short, -(-count // short)
+
+
+def _fine_transforms(
+    weights: NDArray[np.float64] | NDArray[np.complex128], losses: Floats, count: int, gap: float
+) -> NDArray[np.complex128]:
+    """The same with tables made by doubling and sums of sums: less rounding of many nodes at many frequencies."""
+    rows, nodes = weights.shape
+    short, long = _tables(count)
+    product = np.zeros((rows, long, short), dtype=np.complex128)
+    # Each sum is off by as many units as it has terms; and tables of so few nodes fit into a cache.
+    for j in range(0, nodes, _TERMS):
+        at = slice(j, j + _TERMS)
+        baby = _turns(weights[:, at], losses[:, at], short, gap)
+        giant = _turns(1.0, losses[:, at], long, gap * short)
+        product += np.matmul(giant, baby.transpose(0, 2, 1))
+    return np.asarray(product.reshape(rows, short * long)[:, :count])
+
+
+def fine_rounding(nodes: int, count: int) -> float:
+    """What rounding adds at most to each of `_fine_transforms` of weights that add up to 1, their angles' apart."""
+    turns = sum(size.bit_length() for size in _tables(count))
+    return UNIT * (24 + 3 * (min(nodes, _TERMS) + -(-nodes // _TERMS)) + 8 * turns)
+
+
+def _turns(
+    first: NDArray[np.float64] | NDArray[np.complex128] | float, losses: Floats, length: int, gap: float
+) -> NDArray[np.complex128]:
+    """first e^(i k gap loss) for k < length: each is a product of at most length.bit_length() factors.
+
+    A multiplication adds at most three units to the error, a factor five; of its angle: see `Quadrature.tilted`.
+    """
+    out = np.empty((losses.shape[0], length, losses.shape[1]), dtype=np.complex128)
+    out[:, 0] = first
+    done = 1
+    while done < length:
+        more = min(done, length - done)
+        turn = np.exp(1j * (gap * done) * losses)
+        np.multiply(out[:, :more], turn[:, None, :], out=out[:, done : done + more])
+        done += more
+    return out
 
 
 def _log_mean(weights: Floats, exponents: Floats) -> Floats:

@@ -1,7 +1,7 @@
 """The common base of releases under random differential privacy: gamma, the number of rows, and the guarantee.
 
-They are not `Mechanism`s: a mechanism has a bound that holds always and an event that accountants add up. These have a
-`guarantee` under `RandomData` and no other, so that nobody can take them for differentially private ones.
+They are not `Mechanism`s: a mechanism has a bound that holds always and an event that accountants add up. These have
+a `guarantee` under `RandomData` only, so that nobody mistakes them for differentially private ones.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ def gamma_parameter(value: object, name: str = "gamma") -> Fraction:
 
 
 def rows_parameter(value: object, name: str = "rows") -> int:
-    """The number of rows, public; one row has no others to hide among."""
+    """The number of rows, public and at least two: a single row has no others to be among."""
     n = whole(name, value, least=1)
     if n < 2:
         raise InvalidParameter(
             parameter=name, value=value, must="be at least 2",
-            hint="of a single row nothing can be told from the others: use a mechanism of differential privacy",
+            hint="a single row cannot be compared with others: use a mechanism of differential privacy",
         )  # fmt: skip
     return n
 

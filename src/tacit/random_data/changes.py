@@ -1,6 +1,6 @@
 """Statistics of unbounded data, with noise sized by how far pairs of the rows themselves differ (sensitivity analysis).
 
-A statistic g moves by at most h(x, x')/n if a row x is replaced by x'. Pairs of rows show how large h is: their order
+A statistic g moves by at most h(x, x')/n if a row x is replaced by x'. Pairs of rows show the size of h: their order
 statistics bound the h of the real pair by exchangeability alone. What is left is that neighbouring samples choose
 nearly the same noise: by a declared smoothness (`ChangesBySmoothness`), or by a private choice (`ChangesByQuantile`).
 """
@@ -68,7 +68,8 @@ Change = Callable[[Any, Any], Exact]
 def pair_changes(
     values: Sequence[Exact], change: Change | None = None, *, all_pairs: bool = False
 ) -> list[Fraction]:
-    """h over the disjoint pairs (x_i, x_(i+m)), m = n // 2, or over all pairs; |x - x'|, which is that of the mean.
+    """h over the disjoint pairs (x_i, x_(i+m)), m = n // 2, or over all pairs; by default |x - x'|, the change of the
+    mean.
 
     The pairing depends on the places of the rows only. `change` must be symmetric and must not round down.
     """
@@ -118,7 +119,7 @@ def grid_value(value: Exact, spacing: Exact) -> AnyArray:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleasedStatistic:
-    """A noisy statistic; `level` is the chosen bound on h, where that was chosen privately and may be told."""
+    """A noisy statistic; `level` is the chosen bound on h, if it was chosen privately and may be published."""
 
     released: Released
     level: Fraction | None
@@ -130,7 +131,7 @@ class ReleasedStatistic:
 
 
 class _Changes(RandomMechanism):
-    """Shared: how many pairs there are, and which gamma an order statistic has."""
+    """The common part: the number of pairs, and the gamma of an order statistic."""
 
     __slots__ = ()
 
@@ -153,7 +154,8 @@ class _Changes(RandomMechanism):
         return math.comb(self.rows, 2) if self.all_pairs else self.rows // 2
 
     def _share(self, rank: int) -> Fraction:
-        """How likely the real pair's h is above the rank-th smallest of the pairs that both samples allow for.
+        """The probability that the real pair's h is above the rank-th smallest of the pairs that both samples allow
+        for.
 
         Disjoint: above the rank-th of the other m - 1, (m - rank)/m. All: above the rank-th of all C(n+1, 2).
         """
@@ -464,7 +466,8 @@ class SampledSensitivity(RandomMechanism):
     Guarantee: (epsilon, 0) under RandomData(1 - rank/(draws + 1)), over the data and the oracle's draws together. Given
     the draws the share of bad data is at most a Beta(draws + 1 - rank, rank) variable: `exceeds(gamma)` says how likely
     it is above gamma, and `for_confidence` finds the draws for both. Works for any statistic, medians too.
-    Assumption: the oracle draws from the law of the rows, independently of them. Theorem `random-sensitivity-sampling`.
+    Assumption: the oracle draws from the distribution of the rows, independently of them. Theorem
+    `random-sensitivity-sampling`.
     Source: Rubinstein, Alda 2017 (with more draws: `dkw_draws`).
     """
 

@@ -36,10 +36,12 @@ __all__ = [
     "worst_share",
 ]
 
-# Laws of outputs, as the referee compares them: coordinates that are exact or noisy, and tabulated laws.
+# Distributions of outputs, as the referee compares them: coordinates that are exact or noisy, and tabulated
+# distributions.
 #
-# `breaks` decides whether two laws are (epsilon, delta)-indistinguishable, in both directions: exactly for pure
-# epsilon and coordinates with the same noise, by sums for tabulated laws.
+# `breaks` decides whether two distributions are (epsilon, delta)-indistinguishable, in both directions:
+# exactly for pure
+# epsilon and coordinates with the same noise, by sums for tabulated distributions.
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,9 @@ def breaks(p: Sequence[Coordinate], q: Sequence[Coordinate], epsilon: Fraction) 
 
 
 def divergence(p: Mapping[object, float], q: Mapping[object, float], epsilon: float) -> float:
-    """The larger of the two hockey-stick divergences of two tabulated laws; what is not tabulated has probability 0."""
+    """The larger of the two hockey-stick divergences of two tabulated distributions; untabulated values have
+    probability 0.
+    """
     factor = math.exp(epsilon)
     keys = set(p) | set(q)
     one = math.fsum(max(0.0, p.get(k, 0.0) - factor * q.get(k, 0.0)) for k in keys)
@@ -173,7 +177,7 @@ class ReleasedHistogram:
 
     @property
     def proportions(self) -> npt.NDArray[np.float64]:
-        """counts / rows, where the number of rows is public."""
+        """counts / rows, if the number of rows is public."""
         if self.rows is None:
             raise InvalidParameter(
                 parameter="neighbours", value="add-or-remove", must="be replace-one for proportions",
@@ -186,7 +190,8 @@ class ReleasedHistogram:
 class RandomHistogram(RandomMechanism):
     """Counts of k cells: those below `exact_below` exact, the others with Laplace noise of scale 2/epsilon.
 
-    Guarantee: (epsilon, 0) under RandomData(gamma), for independent rows of any law; random differential privacy, not
+    Guarantee: (epsilon, 0) under RandomData(gamma), for independent rows of any distribution; random
+    differential privacy, not
     differential privacy: the only inhabitant of a cell is not protected. `small_cells` False: empty cells are exact if
     2k <= gamma n (the paper's (5)); True: cells with c + 1 <= gamma n/(2k) (Hall's (5.3)). `sharp` takes the largest
     number that the worst relabelling allows. If no cell may be exact, all get noise, and then the release is
@@ -245,7 +250,7 @@ class RandomHistogram(RandomMechanism):
         return Laplace.for_target(epsilon=self.epsilon, sensitivity=L1(moved))
 
     def law(self, counts: tuple[int, ...]) -> tuple[Coordinate, ...]:
-        """The law of the output for the referee."""
+        """The distribution of the output for the referee."""
         below, _, rate = _settings(self)
         return tuple(Exactly(c) if c < below else Noisy(c, rate) for c in counts)
 
@@ -324,7 +329,7 @@ class ReleasedCount:
 
     @property
     def proportion(self) -> float:
-        """count / rows, where the number of rows is public."""
+        """count / rows, if the number of rows is public."""
         if self.rows is None:
             raise InvalidParameter(
                 parameter="neighbours", value="add-or-remove", must="be replace-one for a proportion",
@@ -337,7 +342,8 @@ class ReleasedCount:
 class RandomProportion(RandomMechanism):
     """The count of rows with a property: exact if f(c) <= gamma and f(c + 1) <= gamma, else with geometric noise.
 
-    Guarantee: (epsilon, 0) under RandomData(gamma), for independent rows of any law; random differential privacy, not
+    Guarantee: (epsilon, 0) under RandomData(gamma), for independent rows of any distribution; random
+    differential privacy, not
     differential privacy. f(s) = 2s(n+1-s)/(n(n+1)). Under add-or-remove `rows` is a declared least number of rows, n is
     not public, and c is exact if c + 1 <= gamma rows. The condition is the best one: see theorem `random-proportion`.
     Assumption: independent draws. Source: Hall 2012, (5.1), for one tail and by an upper bound on f.
@@ -388,7 +394,7 @@ class RandomProportion(RandomMechanism):
         return max(pair_differs(c, self.rows), pair_differs(c + 1, self.rows)) <= self._gamma
 
     def largest_exact(self) -> int | None:
-        """The largest count of the lower tail that is published exactly; None if none is."""
+        """The largest count of the lower tail that is published exactly; None if no count is."""
         if not self.is_exact(0):
             return None
         if self.neighbours is Neighbours.ADD_OR_REMOVE:
@@ -399,7 +405,7 @@ class RandomProportion(RandomMechanism):
         return bisected(lambda below: not self.is_exact(below), 0, high)[0]
 
     def law(self, count: int) -> tuple[Coordinate]:
-        """The law of the output for the referee."""
+        """The distribution of the output for the referee."""
         if self.is_exact(count):
             return (Exactly(count),)
         return (Noisy(count, epsilon_parameter(self.epsilon)),)
@@ -418,7 +424,7 @@ class RandomProportion(RandomMechanism):
         return ReleasedCount(count=c if exact else noisy, exact=exact, rows=n, publishable=source.publishable)
 
     def expected_error(self, count: int) -> float:
-        """E |error| of a made-up count: 0 where it is exact."""
+        """E |error| of a made-up count: 0 for an exact one."""
         return 0.0 if self.is_exact(count) else self.noise.expected_error()
 
     def _count(self, value: int) -> int:

@@ -35,7 +35,7 @@ __all__ = ["PredictiveHistogram", "conformal_cells", "conformal_gamma", "conform
 def conformal_gamma(*, rows: int, cells: int, least: int) -> Fraction:
     """k t/(n+1): how likely a fresh row falls in a cell of fewer than t = `least` of the n rows, at most.
 
-    Of the n + 1 rows each is as likely to be the fresh one, and at most t in each cell see fewer than t others.
+    Each of the n + 1 rows is equally likely to be the fresh one, and at most t in each cell see fewer than t others.
     """
     n, k, t = whole("rows", rows, least=1), whole("cells", cells, least=1), whole("least", least, least=0)
     return min(Fraction(1), Fraction(k * t, n + 1))
@@ -56,7 +56,7 @@ def conformal_interval(values: npt.ArrayLike, *, cut: int) -> tuple[float, float
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredictiveHistogram(RandomMechanism):
-    """Cells of at least `least` rows with Laplace noise of scale 2/epsilon; smaller ones mostly told as exactly 0.
+    """Cells of at least `least` rows with Laplace noise of scale 2/epsilon; smaller ones mostly published as exactly 0.
 
     A cell of c < t rows is published as 0 with probability 1 - e^(-(t-c) epsilon/2), and else as t plus noise.
     Guarantee: predictive differential privacy with (epsilon, gamma = k t/(n+1)), and so random differential privacy
@@ -110,7 +110,7 @@ class PredictiveHistogram(RandomMechanism):
 
     @property
     def noise(self) -> Laplace:
-        """The noise of cells that are not told as 0."""
+        """The noise of cells that are not published as 0."""
         return Laplace.for_target(epsilon=self.epsilon, sensitivity=L1(2))
 
     def told_zero(self, count: int) -> float:
@@ -120,7 +120,7 @@ class PredictiveHistogram(RandomMechanism):
         return 0.0 if short <= 0 else upper(lambda: -(-ball(rate * short)).expm1())
 
     def law(self, count: int, *, reach: int) -> dict[object, float]:
-        """The law of one cell, tabulated on -reach..reach."""
+        """The distribution of one cell, tabulated on -reach..reach."""
         rate = float(epsilon_parameter(self.epsilon) / 2)
         table = laplace_table(max(count, self.least), rate, reach)
         coin = self.told_zero(count)

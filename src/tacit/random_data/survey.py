@@ -45,7 +45,7 @@ __all__ = [
 #
 # `breaks(D, D')` says whether two neighbouring tables of counts have outputs that are too far apart. Over the orders
 # of one multiset of rows that is a share (Hall 2012, 5.2.1); the largest share is the conditional referee's verdict
-# and bounds the iid referee's, a weighted mean of shares, whatever the law of the rows. Everything is an exact
+# and bounds the iid referee's, a weighted mean of shares, whatever the distribution of the rows. Everything is an exact
 # rational. Theorem `random-relabelling`.
 
 Counts = tuple[int, ...]
@@ -122,7 +122,7 @@ class Referee:
         return Worst(gamma=self.shares[counts], counts=counts)
 
     def iid(self, law: Sequence[Exact]) -> Fraction:
-        """The probability that the bound fails for rows drawn independently from this law, exactly."""
+        """The probability that the bound fails for rows drawn independently from this distribution, exactly."""
         p = law_parameter(law)
         refuse_if(len(p) != self.cells, "law", f"{len(p)} numbers", f"have {self.cells} entries")
         below = math.lcm(*(x.denominator for x in p))
@@ -147,7 +147,7 @@ def _less(t: Counts, place: int) -> Counts:
 def ordered_failure(
     breaks: Callable[[Counts, Counts], bool], *, rows: int, law: Sequence[Exact], place: int = -1
 ) -> Fraction:
-    """The same over all ordered samples, for mechanisms that look at the order of the rows; row `place` is replaced."""
+    """The same over all ordered samples, for mechanisms that use the order of the rows; row `place` is replaced."""
     n, p = whole("rows", rows, least=1), law_parameter(law)
     at = place % n
     total = Fraction(0)
@@ -216,7 +216,7 @@ class Overlap:
 
     @property
     def most_replaced(self) -> int:
-        """d = min(n, m) - k: how many rows the two samples differ in, at most."""
+        """d = min(n, m) - k: the largest number of rows in which the two samples differ."""
         return min(self.rows, self.attacker_rows) - self.least_overlap
 
     def worst(self, breaks: Callable[[Counts, Counts], bool], *, cells: int) -> Worst:
@@ -358,7 +358,7 @@ class OverlapHistogram:
         return sum(abs(a - b) for a, b in moved) > 2 * self.overlap.most_replaced
 
     def release(self, counts: npt.ArrayLike, *, source: Source | None = None) -> ReleasedHistogram:
-        """Counts of all cells, the empty ones exact where that is allowed."""
+        """Counts of all cells, with exact empty ones if that is allowed."""
         source = source if source is not None else default_source()
         array = integer_array(counts)
         if array.size != self.cells or bool((array < 0).any()) or int(array.sum()) != self.overlap.rows:

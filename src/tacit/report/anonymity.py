@@ -1,4 +1,5 @@
-"""The page of `tacit check`: what a table exposes. It holds exact numbers about people, and is not for publication."""
+"""The page of `tacit check`: the exposure in a table.
+It holds exact numbers about people, and is not for publication."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ WEAK = (1.0, "and yet", "can change what is published a great deal: the protecti
 
 
 def about_you(spent: Guarantee) -> tuple[str, ...]:
-    """Two sentences about everything published so far, with this release; `spent` is its privacy loss.
+    """Two sentences about all releases so far, with this one; `spent` is its privacy loss.
 
     The number is the largest probability of a right guess between two versions of one unit's data, by somebody who
     knows all the others: (1 + delta(0)) / 2, for any kind of bound. Under random data it is an average, and
@@ -211,7 +211,7 @@ def _measured(release: Release) -> list[str]:
 
 
 def _condition(plan: Plan) -> str:
-    """The assumptions of an exact answer; nothing for others."""
+    """The assumptions of an exact answer; empty for other releases."""
     assignment = plan.releases[0].assignment
     return assignment.sentence if isinstance(assignment, ExactAssignment) else ""
 
@@ -366,7 +366,7 @@ def left_out(question: Question, words: PublicWords) -> tuple[str, ...]:
 
 
 def _paths(release: Release) -> tuple[tuple[str, ...], ...]:
-    """The way to each leaf of a decision tree; nothing for other releases."""
+    """The path to each leaf of a decision tree; empty for other releases."""
     assignment = release.planned.assignment
     if not isinstance(assignment, TreeAssignment):
         return ()
@@ -375,7 +375,7 @@ def _paths(release: Release) -> tuple[tuple[str, ...], ...]:
 
 
 def _ends(release: Release) -> list[Any]:
-    """Value, low and high of all cells; days as whole ones, as the files have them."""
+    """Value, low and high of all cells; days as whole days, as in the files."""
     names = ("value", "low", "high")
     if not release.dated:
         return [np.ravel(getattr(release.estimate, n)) for n in names]
@@ -401,7 +401,7 @@ MOST_MARGINS = 3000
 
 
 def _shown(question: Question, ends: Sequence[Any], flags: Sequence[str]) -> tuple[Any, Rest | None]:
-    """The cells of a page: all of a small table, the largest of a large one; and a line about all of them."""
+    """The cells of a page: all of a small table, the largest of a large one; and a line about the omitted ones."""
     value, low, high = ends
     if question.statistic.fits == "synthesis" and value.size <= MOST_MARGINS:
         return np.arange(value.size), None  # a matrix shows them all
@@ -476,7 +476,7 @@ def _in_words(statistic: Mapping[str, Any], words: PublicWords) -> dict[str, Any
 
 
 def _population(planned: Planned) -> str:
-    """The population, or the values before clamping, behind the intervals, with the assumptions; else nothing."""
+    """The population, or the values before clamping, behind the intervals, with the assumptions; else empty."""
     told, before = (planned.question.details.get(n, ()) for n in ("sample", "assumes"))
     out = ""
     if told:

@@ -79,7 +79,7 @@ def value_span(cells: Iterable[CellView]) -> tuple[float, float]:
 
 
 def heat_span(cells: Sequence[CellView]) -> tuple[float, float]:
-    """The same for colours: values that the noise does not tell apart get neighbouring ones.
+    """The same for colours: values that the noise does not distinguish get similar colours.
 
     Where the largest and the smallest value have intervals that overlap, the scale is twice as wide as the wider
     interval, around their middle.
@@ -115,14 +115,14 @@ def pointer(x: str, y: float) -> Markup:
 
 
 def hatching(id: str) -> Markup:
-    """The pattern of cells that are too noisy to use: told by its lines, not by its colour."""
+    """The pattern of cells that are too noisy to use: visible by its lines, not only by its colour."""
     line = tag("path", d="M-1 9 9-1M-1 1 1-1M7 9 9 7", class_="hatch-line")
     ground = tag("rect", width=8, height=8, class_="hatch-ground")
     return tag("defs", tag("pattern", ground, line, id=id, width=8, height=8, patternUnits="userSpaceOnUse"))
 
 
 def fill_of(cell: CellView, id: str) -> dict[str, Any]:
-    """How a cell's bar is filled: hatched where it is too noisy to use."""
+    """The fill of a cell's bar: hatched if it is too noisy to use."""
     if cell.flag == NOISY:
         return {"fill": f"url(#{id}-hatch)", "class_": "noisy"}
     return {"class_": "bar care" if cell.flag else "bar"}
@@ -376,7 +376,7 @@ def _points(points: list[tuple[float, float]]) -> str:
 
 
 def _labelled(places: list[float], along: Scale, apart: float) -> list[int]:
-    """Keys that get a name: first, last, and others that stand far enough apart."""
+    """Keys that get a label: first, last, and others at a sufficient distance."""
     kept: list[int] = []
     for k in range(len(places)):
         if not kept or along(places[k]) - along(places[kept[-1]]) >= apart:

@@ -325,7 +325,7 @@ def draw_risk_body(body: RiskBody, path: Path) -> None:
 def draw_prices(
     problem: str, path: Path, *, n: int, epsilons: Iterable[float] | None = None, **about: Any
 ) -> None:
-    """The table drawn, both axes logarithmic; what lies in the shaded part cannot be had."""
+    """The table drawn, both axes logarithmic; no mechanism reaches the shaded part."""
     at, errors, floors = price_table(problem, n=n, epsilons=epsilons, **about)
     if min(at) <= 0:
         raise InvalidParameter(parameter="epsilons", value=min(at), must="be above 0")
@@ -367,7 +367,7 @@ def _words(problem: str, n: int, about: dict[str, Any]) -> str:
 
 
 def _floor(problem: str, n: int, epsilon: float, about: dict[str, Any]) -> float:
-    """A lower bound by closed formulas where the range is long; the largest of all where it is short."""
+    """A lower bound by closed formulas for a long range; the largest of all bounds for a short one."""
     from tacit.guarantees import Neighbours
     from tacit.risk import lower_bound, release_price
     from tacit.risk.minimax import margins_cube, sparse_packing, sparse_product
@@ -429,7 +429,7 @@ def draw_threshold(found: ExactAnswer, path: Path) -> None:
 
 
 def _epsilon(sampling: str, rate: object, threshold: int, delta: float, known: int) -> float | None:
-    """To three digits; None if there is none."""
+    """Epsilon to three digits; None without one."""
     delta_at = cell_delta(sampling_of(sampling, rate))
     return smallest_epsilon(lambda e: delta_at(threshold - known, e), delta=delta, steps=1e-3)
 
@@ -464,7 +464,9 @@ def _against_known(axes: Axes, found: ExactAnswer, sampling: str, rate: object, 
 
 
 def _fixed_against_delta(axes: Axes, found: ExactAnswer) -> None:
-    """For a fixed size: with this threshold and so many discards, the epsilon of each delta above that of the size."""
+    """For a fixed size, with this threshold and number of discards: the epsilon of each delta above that of
+    the size.
+    """
     k, told = found.threshold, found.details
     assert k is not None
     assert found.rows is not None
@@ -511,7 +513,7 @@ def _thresholds(axes: Axes, found: ExactAnswer) -> None:
 
 
 def draw_exact_answer(curves: Curves, path: Path) -> None:
-    """Two panels with the asked point marked; written to the file."""
+    """Two panels with the requested point marked; written to the file."""
     from matplotlib.figure import Figure
 
     answer = curves.answer

@@ -3,9 +3,9 @@
     rows/NAME.csv, rows/NAME.csv-metadata.json (synthetic rows), public/LIST.csv (keys and areas that the plan names)
     values/NAME.csv, values/NAME.parquet, values/NAME.csv-metadata.json, sdmx/NAME.csv, tables.xlsx, report.html
 
-`tacit release` writes them, and `tacit verify` makes them again and compares. So the manifest (`Written`) holds their
-other sources beside certificates, values and plan.toml: the amounts spent and withdrawn, the requested exports, and the
-form.
+`tacit release` writes them, and `tacit verify` makes them again and compares. So the manifest (`Written`) records
+their other sources beside certificates, values and plan.toml: the amounts spent and withdrawn, the requested exports,
+and the form.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Written:
 
     @property
     def record(self) -> dict[str, Any]:
-        """As it stands in the manifest."""
+        """The record in the form of the manifest."""
         spent, left = self.standing
         truth = None if self.truth is None else {n: [_plain(v) for v in c] for n, c in self.truth.items()}
         return {
@@ -72,7 +72,7 @@ class Written:
 
     @classmethod
     def read(cls, said: Mapping[str, Any]) -> Written:
-        """The same from a manifest; a wrong manifest raises an error of any type."""
+        """The same from a manifest; a wrong manifest may raise any type of error."""
         if said["form"] != FORM:
             raise ValueError(f"form {said['form']}")
         truth = said["truth"]
@@ -105,7 +105,7 @@ def libraries() -> dict[str, str]:
 def release_files(
     file: PlanFile, plan: Plan, releases: Sequence[Release], *, budget: Guarantee, written: Written
 ) -> dict[str, bytes]:
-    """All files but plan, certificates and manifest; the same for the same release, plan and libraries."""
+    """All files except plan, certificates and manifest; the same for the same release, plan and libraries."""
     found: dict[str, bytes] = {}
     for one in releases:
         stem = file_stem(one.name)
@@ -129,7 +129,7 @@ def release_files(
 
 
 def _as_charged(plan: Plan, releases: Releases) -> Plan:
-    """The plan as it was chosen and charged, which of an answer from the record may be another than today's."""
+    """The plan with the choices of its charge; for a recorded answer they may differ from today's."""
     said = releases[0].certificate["plan"]
     charged = Charged(bound=from_record(said["charge"]).bound, theorem=said["charged_by"])
     planned = tuple(r.planned for r in releases)

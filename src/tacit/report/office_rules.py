@@ -7,7 +7,7 @@
     noisy = 0.3
 
 They change the page and the workbook, after the noise. Files of values, certificates and machine formats keep the
-released numbers. No privacy comes from these rules, and none is lost by them.
+released numbers. These rules neither add nor remove privacy.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class PrintedCells:
 
 
 def printed(release: Release, ends: list[Floats], rules: OfficeRules) -> PrintedCells:
-    """The released numbers as the office prints them; as they are where it has no rule."""
+    """The released numbers as the office prints them; unchanged if it has no rule."""
     rule, flags = rule_of(release), flags_of(release)
     if rules.care is not None or rules.noisy is not None:
         rule = replace(

@@ -1,7 +1,7 @@
 """`report.html`: one file that needs no network and no script, for a screen, a phone, and paper.
 
-Three readers, in this order: everybody (what was found, and what it says about them), the disclosure officer, and
-anybody who checks the mechanisms; the parts of the latter two are folded. It is a function of the view alone: the same
+Three readers, in this order: everybody (the findings, and the possible disclosure), the disclosure officer, and
+anybody who checks the mechanisms. The parts for the latter two are folded. It is a function of the view alone: the same
 view gives the same bytes.
 """
 
@@ -210,7 +210,7 @@ p,li{orphans:3;widows:3}a{text-decoration:none}
 
 
 def style_sheet() -> str:
-    """The style sheet: the light palette, the dark one where the reader prefers it, and always light on paper."""
+    """The style sheet: the light palette, the dark one if the reader prefers it, and always light on paper."""
     heat = "".join(
         f".heat-{k}{{fill:var(--heat-{k})}}.picture .heat-ink-{k}{{fill:var(--heat-ink-{k})}}"
         for k in range(7)
@@ -338,7 +338,7 @@ def _parts(view: ReportView) -> Markup | None:
             "p",
             join(
                 f"One by one the releases would cost {three(alone)}; accounted together they cost {three(now)}. "
-                "The shares divide their joint cost by the cost of each alone."
+                "The releases share their joint cost in proportion to the cost of each one alone."
             ),
             class_="quiet-words",
         )
@@ -565,6 +565,15 @@ def _summary(view: ReportView) -> Markup | None:
     )
 
 
+def _held(view: ReportView) -> str:
+    """The contents of the intervals of a page, where some, all or none hold sampling."""
+    kinds = {r.covers for r in view.releases}
+    if kinds == {"sampling and noise"}:
+        return "sampling and the noise that was added: it does not contain"
+    some = ", and for sampling where a release says so" if "sampling and noise" in kinds else ""
+    return f"the noise that was added{some}: it does not contain {'' if some else 'sampling error, or '}".rstrip()
+
+
 def _reading(view: ReportView) -> Markup | None:
     """How to read the numbers: intervals and the words of quality, once for all of them."""
     if not view.releases:
@@ -572,9 +581,9 @@ def _reading(view: ReportView) -> Markup | None:
     levels = sorted({r.confidence for r in view.releases})
     said = " or ".join(percent(level) for level in levels)
     first = (
-        f"In brackets stands the interval ({said}) for the noise that was added: it does not contain sampling error, "
-        "or what clamping values to their declared bounds does, unless the certificate says so. Numbers are rounded "
-        "to three digits, or to as many as their interval needs, ends of intervals outwards; the files have all digits."
+        f"In brackets stands the interval ({said}) for {_held(view)} what clamping values to their declared bounds "
+        "does, unless the certificate says so. Numbers are rounded to three digits, or to as many as their interval "
+        "needs, ends of intervals outwards; the files have all digits."
     )
     flags = {}
     for release in view.releases:

@@ -64,7 +64,7 @@ class Drawn:
 
 
 def fitting(view: ReleaseView) -> Picture:
-    """The kind of picture for these keys; what was asked for is taken where it can be drawn."""
+    """The kind of picture for these keys; a requested kind is used if it can be drawn."""
     cells, keys = view.cells, len(view.columns)
     if not cells:
         return "table"
@@ -168,7 +168,7 @@ def draw(view: ReleaseView) -> Drawn:
 
 
 def largest(cells: Sequence[CellView], most: int = MOST_CELLS) -> tuple[CellView, ...]:
-    """The cells of the largest values, largest first, where there are more than `most`; all of them otherwise."""
+    """The cells of the largest values, largest first, if the table has more than `most`; otherwise all of them."""
     if len(cells) <= most:
         return tuple(cells)
     return tuple(sorted(cells, key=lambda c: (c.value is None, -(c.value or 0.0)))[:most])
@@ -261,7 +261,7 @@ def _heat(
         f"{id}-width", f"{title}: {wide}", f"From {three(least)} to {three(most)}.", wides, names,
         **{**more, "span": (0.0, high - low)},
     )  # fmt: skip
-    words = f"Its uncertainty: {wide}, from {three(least)} to {three(most)}; a step of colour is as much as above."
+    words = f"Its uncertainty: {wide}, from {three(least)} to {three(most)}; its colours have the same steps."
     return tag("div", made, tag("p", words, class_="quiet-words"), second)
 
 
@@ -319,7 +319,7 @@ SYNTHETIC = "synthetic table"
 
 
 def _matrix(view: ReleaseView) -> list[CellView]:
-    """The errors of synthetic rows by column and pair, each by its upper end; nothing for other releases.
+    """The errors of synthetic rows by column and pair, each by its upper end; empty for other releases.
 
     A margin is named by its columns, with a cross between them: only pairs of columns that are there by themselves are
     taken.
@@ -344,17 +344,17 @@ MOST_ACROSS_MATRIX = 40
 
 
 def _function(view: ReleaseView) -> bool:
-    """Is it a function, shown at some of its points?"""
+    """Whether it is a function, shown at some of its points."""
     return view.kind in FUNCTIONS
 
 
 def _signs(view: ReleaseView) -> bool:
-    """Is all that matters of a value whether it is above 0?"""
+    """Whether only the sign of a value matters."""
     return view.kind == "classifier" and "class" not in view.columns
 
 
 def _map(id: str, name: str, told: str, view: ReleaseView) -> Markup:
-    """The function, and beside it how far the noise may have moved it."""
+    """The function, and beside it the possible error by the noise."""
     names = (view.columns[0], view.columns[1])
     wides = widths(view.cells)
     wide = f"the width of the {percent(view.confidence)} interval"

@@ -5,11 +5,11 @@
             step(f"{ask.name}")
             ...
 
-Which rows are read, and how many, is told here to the terminal of anybody who holds them, and nowhere else: not where
-standard error goes to a file or a pipe, and not into anything that is written.
+The progress of reading appears only on the terminal of the person who holds the rows. It never goes to a file, to a
+pipe, or into anything written.
 
-An interruption (Ctrl-C) leaves the block as it would leave any other: the bar is taken away, and the work's own
-`finally` clauses decide what is kept.
+An interruption (Ctrl-C) leaves the block like any other exception: the bar disappears, and the work's own `finally`
+clauses decide what is kept.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ EVERY = 0.1
 
 
 def shows_progress(stream: TextIO | None = None) -> bool:
-    """Is a person watching? A terminal that can move its cursor, outside of automatic runs."""
+    """Whether a person watches the stream. A terminal that can move its cursor, outside of automatic runs."""
     where = sys.stderr if stream is None else stream
     try:
         terminal = where.isatty()
@@ -76,7 +76,7 @@ def progress(title: str, *, total: int | None = None, quiet: bool = False) -> It
 
 @contextmanager
 def watched(title: str, *, total: int | None = None, quiet: bool = False) -> Iterator[Step]:
-    """The same, and what the library tells of its work inside: rows read, passes and releases done."""
+    """The same, with the progress that the library reports: rows read, passes and releases done."""
     with _steps(title, total=total, quiet=quiet) as step:
         if step.shown is None:
             yield step
@@ -136,7 +136,7 @@ def _steps(title: str, *, total: int | None, quiet: bool) -> Iterator[_Steps]:
 def waited() -> Iterator[None]:
     """For any command: after a second a line on the terminal says for how long it has been at work.
 
-    It is taken away before anything is printed, and is not there while a bar is shown.
+    It disappears before anything is printed, and never shows beside a bar.
     """
     if not shows_progress():
         yield
@@ -175,7 +175,7 @@ class _Line:
             self.stream.flush()
 
     def stop(self) -> None:
-        """Take the line away, for good: whatever is printed now stands alone."""
+        """Removes the line for good; later output has the terminal for itself."""
         self.over.set()
         with self.lock:
             if self.shown:

@@ -1,11 +1,11 @@
-"""One release on the page: what it found, its picture, its quality, and the numbers as a table."""
+"""One release on the page: its finding, its picture, its quality, and the numbers as a table."""
 
 from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
 
-from tacit.curator.cells import ABSENT, CARE, GOOD, NOISY, WORDS
+from tacit.curator.cells import ABSENT, CARE, GOOD, NOISY, UNJUDGED, WORDS
 from tacit.report.pictures import GEOGRAPHY, REGRESSION, Drawn, draw
 from tacit.report.survival_picture import survival_finding
 from tacit.report.table_picture import crosstab_finding, fits_a_crosstab
@@ -108,7 +108,7 @@ def _areas(view: ReleaseView, usable: Sequence[CellView]) -> str:
 
 
 def finding(view: ReleaseView) -> str:
-    """A sentence or two for everybody; cells that are too noisy to use are in none."""
+    """A sentence or two for everybody; it leaves out cells that are too noisy to use."""
     usable = [c for c in view.cells if c.value is not None and c.flag not in (NOISY, ABSENT)]
     if not view.cells:
         return "No cell was published."
@@ -151,6 +151,8 @@ def finding(view: ReleaseView) -> str:
         return f"Largest: {_words(most)}."
     if most.low is not None and least.high is not None and most.low <= least.high:
         told += " Their intervals overlap: the noise does not tell them apart."
+    if most.flag == UNJUDGED:
+        told += " Without intervals nobody can say whether the noise alone makes them differ."
     return told
 
 

@@ -2,8 +2,8 @@
 
     figures.csv, figures.png, certificates/step-7.json, running.json
 
-`running.json` says which series the folder belongs to. Each further step replaces `figures.csv` and `figures.png`; the
-lines of earlier steps stay as they were, since no figure is revised.
+`running.json` says which series the folder belongs to. Each further step replaces `figures.csv` and `figures.png`;
+the lines of earlier steps stay the same, since no figure is revised.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def check_folder(out: Path, series: RunningSeries) -> None:
 
 
 def write_figures(out: Path, total: RunningTotal, figure: Figure) -> list[Path]:
-    """Writes the figures so far and the certificate of this one; each file is whole or as it was."""
+    """Writes the figures so far and the certificate of this one; an interrupted write leaves each file complete."""
     table = total.table
     columns = {str(name): table[name].tolist() for name in table.columns}
     named = {

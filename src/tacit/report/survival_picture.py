@@ -9,7 +9,9 @@ from tacit.report.view import CellView, Key, Markup, ReleaseView, key_words, pic
 
 KIND = "survival"
 MOST_GROUPS = 3
-"""Groups of one picture, told apart by the kind of line; of more groups each has a picture of its own."""
+"""The largest number of groups in one picture, with different kinds of line; with more groups, each has its
+own picture.
+"""
 MOST_PICTURES = 12
 TOP, PLOT, ROW = 10, 230, 18
 LEFT, SPAN, WIDE = 11.0, 86.0, 1000
@@ -60,7 +62,7 @@ def survival_finding(view: ReleaseView) -> str:
             told.append(f"{name}the curve ends before half had the event")
     for cell in view.cells:
         if cell.keys[-2] == "hazard ratio" and cell.value is not None:
-            told.append(f"hazard ratio {', '.join(map(key_words, cell.keys[:-2]))} {_words(cell)}")
+            told.append(f"hazard ratio ({', '.join(map(key_words, cell.keys[:-2]))}): {_words(cell)}")
     return f"{'; '.join(told)}."
 
 

@@ -75,7 +75,7 @@ def _cell(cell: CellView | None) -> Markup:
 
 
 def _keys(view: ReleaseView, place: int) -> list[Key]:
-    """The keys of a column as they come; the total last."""
+    """The keys of a column in their order; the total last."""
     found = list(dict.fromkeys(c.keys[place] for c in view.cells))
     return [k for k in found if k != ALL] + ([ALL] if ALL in found else [])
 

@@ -1,13 +1,13 @@
 """Does each file of a release folder show the certified values? Made again, and compared whole.
 
-A reader opens report.html, a workbook, a Parquet or an SDMX file, and sees what stands there: which column is called
-`value`, what a number format shows, which key a number stands beside. So nothing is looked up in them. They are made
+A reader opens report.html, a workbook, a Parquet or an SDMX file, and trusts its contents: the name `value` over a
+column, the number format, the key beside a number. So nothing is looked up in them. They are made
 again from plan.toml, certificates and certified values, and must be the same, byte by byte. If another version of a
 library wrote a file, the contents that its readers see are compared instead.
 
 Folders of the first form have no `written` in their manifest, and nothing says what had been spent when they were
-written. Of these SDMX and CSVW files are made again by the old rules and compared whole; of a workbook its cells, names
-and number formats are compared and its layout is not; report.html is not compared.
+written. SDMX and CSVW files are made again by the recorded rules and compared whole. Of a workbook, tacit compares
+cells, names and number formats, but not the layout. It does not compare report.html.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ def _is_digest(value: Any) -> bool:
 
 
 def is_moment(value: Any) -> bool:
-    """A moment as it is written here: to the second, with its zone."""
+    """Whether the text is a moment in the notation of certificates: to the second, with its zone."""
     try:
         found = datetime.datetime.fromisoformat(value)
     except (TypeError, ValueError):
@@ -222,7 +222,7 @@ FORMS: dict[str, Callable[[Any], bool]] = {
 
 
 def odd_versions(said: Mapping[str, Any]) -> list[str]:
-    """Names that are no package of ours, texts that are no version, and missing parts that every certificate has."""
+    """Names that are no package of ours, texts that are no version, and parts missing that every certificate has."""
     odd = [
         n for n, v in said.items() if n not in VERSIONS or not isinstance(v, str) or not VERSION.fullmatch(v)
     ]
@@ -303,7 +303,7 @@ def _shape(planned: Planned, cells: int) -> tuple[int, ...]:
 
 
 def _number(cell: str) -> float:
-    """A number, a day by its place in the calendar, or none."""
+    """A number, a day as its number in the calendar, or None."""
     if not cell:
         return math.nan
     try:
@@ -407,6 +407,10 @@ def _fit(release: Release) -> CheckResult:
     order = [*WORDS.values()]
     told = np.array([order.index(word) for word in release.quality], dtype=np.int8)
     wrong = []
+    if not set(release.quality) <= set(rule.words):
+        wrong.append("a quality word is none of its rule")
+    if not rule.judges and not bool(np.all(np.isnan(low) & np.isnan(high))):
+        wrong.append("it has an interval, and nothing was spent on one")
     if not bool(np.all(~there | (~(low > value) & ~(high < value)))):
         wrong.append("a value lies outside of its interval")
     if not bool(np.all(told >= least)) or not bool(np.all((told == order.index(WORDS[ABSENT])) == ~there)):
@@ -421,7 +425,7 @@ def _fit(release: Release) -> CheckResult:
 
 
 def _function(release: Release, said: Mapping[str, Any]) -> Iterator[CheckResult]:
-    """Is the function that a certificate holds the one whose points stand in the file of values?"""
+    """Whether the points in the file of values come from the function in the certificate."""
     assignment, question = release.planned.assignment, release.planned.question
     stem = file_stem(release.name)
     what = f"the function of certificates/{stem}.json is the one that values/{stem}.csv shows"
@@ -510,13 +514,13 @@ def _rows_of(release: Release, rows: int) -> int:
 
 
 def _close(mine: AnyArray, theirs: AnyArray) -> bool:
-    """Equal but for the last digits, which are those of a machine and its libraries."""
+    """Equal except for the last digits, which differ between machines and libraries."""
     room = 1e-9 * float(np.max(np.abs(mine), initial=0.0, where=np.isfinite(mine)))
     return mine.shape == theirs.shape and np.allclose(mine, theirs, rtol=1e-9, atol=room, equal_nan=True)
 
 
 def _widths(release: Release) -> tuple[AnyArray, AnyArray] | None:
-    """The ends that the stated noise gives to these values, where a value is a noisy number; None for others."""
+    """The interval ends that the stated noise gives to these values, if a value is a noisy number; None for others."""
     planned, ask = release.planned, release.planned.ask
     question, assignment = planned.question, planned.assignment
     if ask.sampling or ask.consistent or ask.agree or ask.public is not None:
@@ -544,7 +548,7 @@ def _widths(release: Release) -> tuple[AnyArray, AnyArray] | None:
 
 
 def _split(question: Question, value: AnyArray) -> dict[str, AnyArray]:
-    """Values of one part as they are; those of several tables, which stand one after the other, table by table."""
+    """Values of one part unchanged; values of several tables cut at the end of each table."""
     if len(question.parts) == 1:
         return {question.parts[0].name: value}
     shapes = [tuple(axis.size or 0 for axis in part.axes) for part in question.parts]
@@ -612,7 +616,7 @@ def _of_another(name: str, found: bytes, body: bytes, version: str | None) -> Ch
 
 
 def _without_comments(data: bytes) -> tuple[bool, list[list[str]]] | None:
-    """Has an SDMX file comments, which stand last, and its rows without them; None if it is no such file."""
+    """Whether an SDMX file has comments, which come last, and its rows without them; None if it is no such file."""
     try:
         rows = list(csv.reader(io.StringIO(data.decode()), strict=True))
     except (UnicodeDecodeError, csv.Error):
@@ -744,7 +748,7 @@ OF_BOOK = 3
 def _cells(
     name: str, found: bytes, body: bytes, *, why: str, spent: bool = True, cover: bool = True
 ) -> CheckResult:
-    """Sheets, cells, formats and hidden parts, as openpyxl reads them; other changes are not seen."""
+    """Sheets, cells, formats and hidden parts, as openpyxl reads them; it does not see other changes."""
     try:
         one, two = _read_book(found, spent=spent), _read_book(body, spent=spent)
     except Exception as error:
@@ -789,7 +793,7 @@ LOCAL, CENTRAL, END = 0x04034B50, 0x02014B50, 0x06054B50
 
 
 def _unpacked(data: bytes) -> list[Any]:
-    """Every header and every part of an archive, in order; nothing may stand between, before or behind them."""
+    """Every header and every part of an archive, in order; refuses bytes between, before or behind them."""
     at = 0
     found: list[Any] = []
     places: list[tuple[int, int, int, int]] = []

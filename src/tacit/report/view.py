@@ -1,7 +1,7 @@
 """The contents of a report, as plain values: no data, no engine, no randomness.
 
-Everything is checked when it is made: a cell with a flag that nothing explains, a truth beside a release of data
-that are not synthetic, or a price of privacy that is missing without a reason cannot exist.
+Everything is checked at construction. A view cannot hold a cell with an unexplained flag, a truth beside a release of
+real data, or a missing privacy cost without a reason.
 """
 
 from __future__ import annotations
@@ -56,6 +56,9 @@ def key_words(key: Any) -> str:
     if isinstance(key, tuple):
         return " – ".join(key_words(end) for end in key)
     if isinstance(key, float):
+        # Edges are public and printed whole; points between them are rounded as values are.
+        if key.is_integer() and abs(key) < 1e15:
+            return f"{key:,.0f}"
         return f"{key:.6g}" if abs(key) < 1000 else three(key)
     return key.isoformat() if isinstance(key, datetime.date) else str(key)
 
@@ -91,7 +94,7 @@ VOID = frozenset({"br", "hr", "meta", "link", "img", "col"})
 
 
 class Markup(str):
-    """Text that is safe to stand in a page as it is."""
+    """Text that may appear in a page without escaping."""
 
     __slots__ = ()
 
@@ -388,7 +391,7 @@ class CellView:
 
     @property
     def truth_words(self) -> str:
-        """The truth in words, at the place of the value; nothing if it is not shown."""
+        """The truth in words, rounded at the place of the value; empty if it is not shown."""
         if self.truth is None:
             return ""
         return _day(self.truth, round) if self.days else figures(self.truth, self.low, self.high).value
@@ -409,7 +412,7 @@ class ReleaseView:
 
     `ratio` is the price of privacy, expected error over the smallest possible one; without it `ratio_reason` says
     why it is not known. `certificate` and `values` are file names beside the report. Where there is a `rest`, `cells`
-    are the largest, in that order. `condition` is given what alone it holds; nothing if it holds always.
+    are the largest, in that order. `condition` is the assumption of the guarantee; empty if it always holds.
     """
 
     name: str
@@ -480,7 +483,7 @@ class ReleaseView:
 
     @property
     def typical_width(self) -> float | None:
-        """The median width of the intervals, from end to end; None if there are none."""
+        """The median width of the intervals, from end to end; None without intervals."""
         if self.rest is not None:
             return self.rest.typical_width
         wide = [c.high - c.low for c in self.cells if c.low is not None and c.high is not None]
@@ -494,7 +497,7 @@ class ReleaseView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetPart:
-    """The cost of one release by itself, in the budget's own terms."""
+    """The cost of one release alone, in the budget's own terms."""
 
     release: str
     amount: float

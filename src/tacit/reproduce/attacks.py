@@ -265,7 +265,7 @@ def on_differences() -> list[Bar]:
 
 
 def on_averages() -> list[Bar]:
-    """The same count asked again and again; the attacker knows the others and subtracts them."""
+    """The same count asked many times; the attacker knows the other people and subtracts them."""
     import numpy as np
 
     table, truth, others = _villages(53)
@@ -308,7 +308,7 @@ def on_digits() -> list[Bar]:
 
 
 def on_block() -> list[Bar]:
-    """Blocks of seven: exact tables reveal everybody; noisy sums reveal which of two ages the seventh has."""
+    """Blocks of seven: exact tables reveal everybody; noisy sums reveal which of two ages the seventh person has."""
     import numpy as np
     import pyarrow as pa
 

@@ -326,7 +326,7 @@ class _World:
         """Membership in the table, from released counts of items: the area under the curve of members against others.
 
         The score of a person is the sum, over the known entries, of what the count is above its expectation, which the
-        attacker takes from the law of the items, over its variance.
+        attacker takes from the distribution of the items, over its variance.
         """
         import numpy as np
         import pyarrow as pa

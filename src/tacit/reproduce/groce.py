@@ -198,7 +198,7 @@ GROCE_6_2_ROWS = "normal(0, 1, clamp=(-2.5, 2.5), grid=0.02)"
 
 
 def make_groce_6_2() -> Made:
-    """Every row, at the printed a, r and delta; ours with the same rectangle, and with the law known."""
+    """Every row, at the printed a, r and delta; ours with the same rectangle, and with a known distribution."""
     lines = []
     for n, t, a, r, epsilon, delta in GROCE_6_2_PRINTED:
         height = math.exp(-t * t / 2) / math.sqrt(2 * math.pi)
@@ -292,7 +292,7 @@ GROCE_6_4_NOTES = (
 
 
 def make_groce_6_4() -> Made:
-    """Four sizes; the known prior is a law on millions of points, and takes about a minute."""
+    """Four sizes; the known prior is a distribution on millions of points, and takes about a minute."""
     from tacit.coupled.noiseless.prisms import prism_epsilon
     from tacit.coupled.noiseless.regression import Design, density, known_part
 

@@ -30,7 +30,7 @@ ROWS_SEED, NOISE_SEED = 32, 5
 
 
 def mixture(size: int, seed: int = ROWS_SEED) -> Floats:
-    """A made-up sample of two normals with means .3 and .7; the source does not say their spread: .1 here."""
+    """A made-up sample of two normals with means .3 and .7. The source does not give their spread; here it is .1."""
     first = public_uniforms(size, seed) < 0.5
     return np.asarray(np.where(first, 0.3, 0.7) + SPREAD * public_normals((size,), seed + 1))
 
@@ -270,7 +270,7 @@ def two_classes(size: int, seed: int) -> tuple[Floats, Floats]:
 
 
 def make_hall_3_4() -> Made:
-    """Shares of right answers for new rows, with and without privacy, and where the two machines differ."""
+    """Shares of right answers for new rows, with and without privacy, and the places where the two machines differ."""
     from sklearn.svm import SVC
 
     from tacit.functions.models import PrivateSVC, PublicBox

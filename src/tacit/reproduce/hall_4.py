@@ -1,8 +1,8 @@
 """Error against n of Fourier series densities with pure noise, beside the minimax rate; Hall 2012, 4.4.
 
 For 1/2 N(.3, .1^2) + 1/2 N(.7, .1^2) on a circle, in each of d coordinates independently, all parts of the expected
-integrated squared error are sums over frequencies: nothing is simulated. h = .15 n^(-1/(4+d)), m = ceil(1.2 / (pi h)),
-epsilon = 1, replace-one neighbours.
+integrated squared error are sums over frequencies, so no simulation is needed. h = .15 n^(-1/(4+d)), m = ceil(1.2 /
+(pi h)), epsilon = 1, replace-one neighbours.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""A lesson: textbook learners by the exponential mechanism, and how many examples they need.
+"""A lesson: textbook learners by the exponential mechanism, and their sample sizes.
 
 For a finite class H and examples that one of its hypotheses labels, choose h with weight e^(-epsilon errors(h) / 2).
 With n >= max(8, 4/epsilon) ln(2 |H| / beta) / alpha examples its true error is at most alpha, with probability 1 - beta
-(theorem `private-learners`). The computed chance of failure is that of the exponential mechanism, exactly, averaged
-over samples; the least n is found by it.
+(theorem `private-learners`). The probability of failure is exact for the exponential mechanism, averaged over
+samples. The least n follows from it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Row = tuple[float | str, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Class:
-    """Hypotheses over {0, ..., 2^bits - 1}: the table of their answers, and the law of the examples."""
+    """Hypotheses over {0, ..., 2^bits - 1}: the table of their answers, and the distribution of the examples."""
 
     name: str
     answers: Any

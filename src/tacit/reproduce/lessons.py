@@ -247,7 +247,7 @@ LESSON_CURVES = Reproduction(
 )
 
 
-# Two tables that differ in one person: the laws of a noisy count of each, and how far they are apart.
+# Two tables that differ in one person: the distributions of a noisy count of each, and how far they are apart.
 
 EPSILON_OF_COUNT, WITHOUT, WITH = 0.5, 40, 41
 ASIDE = 9
@@ -260,7 +260,7 @@ def law(count: int, value: int) -> float:
 
 
 def make_lesson_neighbours() -> Made:
-    """Both laws and their ratio at every value near the counts."""
+    """Both distributions and their ratio at every value near the counts."""
     values = range(WITHOUT - ASIDE, WITH + ASIDE + 1)
     rows: list[Row] = [(v, law(WITHOUT, v), law(WITH, v), law(WITH, v) / law(WITHOUT, v)) for v in values]
     return Made(

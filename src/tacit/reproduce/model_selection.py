@@ -99,7 +99,9 @@ def differences(found: Iterable[frozenset[Pair]], truth: frozenset[Pair]) -> tup
 
 
 def make() -> Made:
-    """For each table, criterion and epsilon: how often the model differs, as if exact and with the noise counted."""
+    """For each table, criterion and epsilon: how often the model differs, without and with a correction for the
+    noise.
+    """
     rows: list[Row] = []
     for name, data, noisy in (("mildew", mildew(), noisy_mildew), ("nltcs", nltcs(), noisy_nltcs)):
         columns, exact = data.shape[1], pair_tables(data)

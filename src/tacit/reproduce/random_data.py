@@ -261,7 +261,7 @@ SIDE = 20
 
 
 def table(*, small: int = 0, size: int = 0) -> tuple[int, ...]:
-    """8000 rows: 16 cells in a square, and `small` cells of `size` rows each; what is left is divided evenly."""
+    """8000 rows: 16 cells in a square, and `small` cells of `size` rows each; the other rows are divided evenly."""
     counts = [0] * SIDE**2
     places = [SIDE * (8 + i) + 8 + j for i in range(4) for j in range(4)]
     others = [p for p in range(SIDE**2) if p not in places][: 3 * small : 3]
@@ -339,7 +339,7 @@ Row = tuple[float | str, ...]
 
 
 def make_random_referee() -> Made:
-    """All settings; a row each."""
+    """All settings, one row each."""
     rows = [*_proportions(), *_histograms(), *_surveys()]
     worst = min(float(row[7]) for row in rows)
     iid = max(float(row[6]) / float(row[3]) for row in rows if row[6] != "")

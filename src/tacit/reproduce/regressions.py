@@ -3,8 +3,8 @@
 Columns are uniform on [-spread, spread] inside declared bounds [-1, 1], the outcome is a line in them with noise,
 clipped to [-1, 1]. All are (epsilon, 1e-6)-private for one replaced row, n public. The error is the L2 distance of the
 released coefficients to those of least squares on the same rows, the mean of some releases. Propose-test-release
-proposes half of the true least eigenvalue, as somebody who knows the spread roughly would, and spends a quarter of
-epsilon on the test; a table that fails the test publishes nothing. Smooth sensitivity releases each coefficient by
+proposes half of the true least eigenvalue, as an analyst with a rough idea of the spread would, and spends a quarter
+of epsilon on the test. A table that fails the test publishes nothing. Smooth sensitivity releases each coefficient by
 Laplace noise of the smooth bound, coefficients clipped to [-2, 2]. Noisy moments have Gaussian noise on all sums of
 products.
 """

@@ -1,14 +1,14 @@
 """A risk-utility map (R-U): treatments of one made-up table, and our releases of the same counts beside them.
 
-Duncan, Keller-McNulty and Stokes 2001 draw a treatment as a point: what an attacker gains against what an analyst
-loses. Both need a definition that fits a treated table and a noisy one.
+Duncan, Keller-McNulty and Stokes 2001 draw a treatment as a point: the attacker's gain against the analyst's loss.
+Both need a definition that fits a treated table and a noisy one.
 
 - Risk: somebody knows age, sex and region of everybody, and guesses each person's illness from the release: the
-  commonest one among rows (or in the noisy counts) that fit. The risk is how much more often she is right about people
-  in the table than about others from the same population: what being in it costs. Under epsilon-differential privacy
-  it is at most tanh(epsilon / 2), whatever she knows.
-- Loss: the total variation distance between the table's counts by decade, sex, region and illness, and what the release
-  says of them; a range of ages, or a set of values, is spread evenly.
+  commonest one among rows (or in the noisy counts) that fit. The risk is the difference between her success for
+  people in the table and for others from the same population: the cost of taking part.
+  Under epsilon-differential privacy it is at most tanh(epsilon / 2), for any knowledge. - Loss: the total variation
+  distance between the table's counts by decade, sex, region and illness, and the counts in the release; a range of
+  ages, or a set of values, is spread evenly.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ ROUNDED = anon.Round(column="age", base=1)
 
 
 def _boxes(table: Any) -> Booleans:
-    """For each row which ages, sexes and regions it may stand for, side by side."""
+    """For each row the ages, sexes and regions that it may represent, side by side."""
     parts = []
     for name, values in (
         ("age", range(*AGES)),
@@ -210,7 +210,7 @@ def _released(
 
 
 def _draw_risk_utility(rows: list[tuple[float | str, ...]]) -> Figure:
-    """Points with numbers; their names beside the picture, where they cannot lie on one another."""
+    """Points with numbers; their names are beside the picture, where they cannot overlap."""
     import matplotlib.pyplot as plt
 
     figure: Figure

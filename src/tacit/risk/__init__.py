@@ -1,6 +1,6 @@
 """Risk: optimal counts, lower bounds for every mechanism, and the price of privacy.
 
-Names are loaded when they are first used: the solver alone needs numpy and nothing heavier.
+Names load at first use: the solver alone needs numpy and nothing heavier.
 """
 
 from __future__ import annotations

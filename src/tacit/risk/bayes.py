@@ -4,7 +4,7 @@ Prior: n rows, each in cell j with probability p_j, independently. Loss: the sum
 row replaced.
 
     above   truncated geometric noise with epsilon/2 in every cell, then for each noisy count the best guess under the
-            cell's own law Bin(n, p_j): epsilon-private, and its risk is a sum over cells.
+            cell's own distribution Bin(n, p_j): epsilon-private, and its risk is a sum over cells.
     below   cells in pairs. Whoever knows all other cells and the total m of a pair still has an epsilon-private count
             on 0..m with prior Bin(m, p_j/(p_j + p_k)), counted twice: its Bayes risk is exact (theorem
             `optimal-count-remap`). Fewer rows are easier: k <= m undisclosed rows give a bound for m.
@@ -126,7 +126,7 @@ def histogram_bayes(
 
 
 def _binomial(n: int, p: float) -> tuple[int, Floats, float]:
-    """(First count, probabilities within the window, what lies outside at most), of Bin(n, p)."""
+    """(First count, probabilities within the window, the largest mass outside), of Bin(n, p)."""
     from scipy.special import gammaln
 
     spread = WINDOW * math.sqrt(n * p * (1 - p)) + WINDOW**2

@@ -65,7 +65,7 @@ class RiskBody:
 
 
 class _Support:
-    """Solves one direction: the mechanism furthest along u, and how far no mechanism goes."""
+    """Solves one direction: the mechanism furthest along u, and a bound for all mechanisms."""
 
     def __init__(self, table: Floats, epsilon: Fraction, delta: Fraction, counts: tuple[int, int]) -> None:
         self.table, self.epsilon, self.delta, self.counts = table, epsilon, delta, counts

@@ -1,8 +1,8 @@
 """The risk of a remap of the truncated geometric, and a lower bound for every mechanism: both certified.
 
-For any prior on the counts, sum_y min_r sum_x prior(x) G(x, y) L(x, r) is a lower bound of the Bayes risk of
-every epsilon-private mechanism, if L grows outwards (theorem `optimal-count-remap`), and so of the minimax
-risk. For any other loss the same sum with the largest loss below it that grows outwards is one.
+For any prior on the counts, sum_y min_r sum_x prior(x) G(x, y) L(x, r) is a lower bound of the Bayes risk of every
+epsilon-private mechanism, if L grows outwards (theorem `optimal-count-remap`). So it is a lower bound of the minimax
+risk. For any other loss, the same sum for the largest loss below it that grows outwards is a lower bound.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tacit.errors import InvalidParameter, UnknownName
 from tacit.exact.arrays import Floats
 from tacit.exact.data_classes import dataclass
 
-# The truncated geometric law of a count, and certified sums over it.
+# The truncated geometric distribution of a count, and certified sums over it.
 #
 #     G(x, y) = c_y q^|x-y|,  q = e^-epsilon,  c_y = (1-q)/(1+q) inside 0..n and 1/(1+q) at both ends.
 #
@@ -47,7 +47,7 @@ def settle_down(value: float) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GeometricKernel:
-    """The law of the truncated geometric mechanism with range 0..n, row by row."""
+    """The distribution of the truncated geometric mechanism with range 0..n, row by row."""
 
     n: int
     epsilon: float
@@ -328,7 +328,7 @@ class Certificate:
 
     @property
     def solved(self) -> bool:
-        """Whether the gap is at most a millionth of the risk; otherwise the solver stopped early."""
+        """Whether the gap is at most a millionth of the risk; if not, the solver stopped early."""
         return self.relative_gap <= SOLVED
 
 
@@ -339,7 +339,7 @@ def height_risks(kernel: GeometricKernel, loss: Loss, h: Floats) -> Floats:
 
 
 def best_outputs(kernel: GeometricKernel, loss: Loss, prior: Floats) -> tuple[Floats, Floats]:
-    """For each output y of the geometric the best thing to say, and the loss that is left: r(y), f_y(r(y))."""
+    """For each output y of the geometric mechanism the best answer r(y), and the remaining loss f_y(r(y))."""
     chosen, cost = np.empty(kernel.n + 1), np.empty(kernel.n + 1)
     x = np.arange(kernel.n + 1)
     table = None if loss.table is None else loss.minorant()

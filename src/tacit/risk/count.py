@@ -1,4 +1,4 @@
-"""Optimal counts: the best mechanism there is for a count on 0..n, with the proof that it is."""
+"""Optimal counts: the best possible mechanism for a count on 0..n, with a proof."""
 
 from __future__ import annotations
 

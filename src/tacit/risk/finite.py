@@ -170,7 +170,7 @@ def solve_program(
     *,
     equal_risks: bool = False,
 ) -> Answer:
-    """Solve for a prior, or minimax if there is none; `equal_risks` asks for the same risk at every state."""
+    """Solves for a prior, or minimax without one; `equal_risks` asks for the same risk at every state."""
     from scipy.optimize import linprog
     from scipy.sparse import coo_matrix, csr_matrix, hstack, vstack
 
@@ -282,7 +282,7 @@ MOST_ENTRIES = 40_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptimalFinite(Mechanism):
-    """A matrix Q(state, output) of integers over one total, private by exact inequalities, near the best there is.
+    """A matrix Q(state, output) of integers over one total, private by exact inequalities, near the best possible one.
 
     Guarantee: Pure(epsilon), or Approximate(epsilon, delta), for the neighbours it was made for; sampled exactly.
     Theorem `finite-program`, `exact-matrix`. Source: Hall 2012, section 1.3.5 and his remark on other structures.

@@ -100,7 +100,7 @@ def absolute_minimax(n: int, epsilon: float, tolerance: float) -> Solution:
 
 
 def _windowed(n: int, epsilon: float, start: tuple[Floats, Floats], tolerance: float) -> Solution:
-    """Solve near the kinks, move the windows to where the kinks went, and again until they stay."""
+    """Solves near the kinks, moves the windows to the new kinks, and repeats until they stay."""
     gap, steps = START_GAP_LONG, 0
     tolerance = max(tolerance, LONG_TOLERANCE) if n > LONG else tolerance
     for _ in range(ROUNDS):

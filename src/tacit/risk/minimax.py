@@ -24,7 +24,8 @@ from tacit.noise import DiscreteLaplace
 # Dense histograms under replace-one neighbours: cells in groups of three.
 #
 # Three cells with N rows form a hexagonal lattice on which one replaced row is one step. An output whose sum is s
-# off has levels of N_0 = 1 or 3s and N_k = 6k + 3s points at loss s + 2k, and along the levels no private law can
+# off has levels of N_0 = 1 or 3s and N_k = 6k + 3s points at loss s + 2k, and along the levels no private
+# distribution can
 # fall faster than e^-epsilon: theorem `histogram-triples`. Closed formulas; nothing is solved.
 
 SAFE = 1 - 1e-9
@@ -36,7 +37,7 @@ LIMIT_DEPTH = 60
 
 @lru_cache(maxsize=4096)
 def _centre(epsilon: float, depth: int) -> float:
-    """c_m: the smallest mean loss over the levels 0..depth, for outputs whose sum is 0, 1 or 2 off; at most 3."""
+    """c_m: the smallest mean loss over the levels 0..depth, for outputs whose sum is off by 0, 1 or 2; at most 3."""
     best = float(CAP)
     for s in range(CAP):
         mass = total = 0.0
@@ -106,7 +107,7 @@ class LowerBound:
 def exact_count(n: int, epsilon: float) -> float:
     """The minimax risk of a count under absolute loss, from below (theorem `optimal-count-remap`).
 
-    It grows with n, because a mechanism for a long range is one for a short range; so a long range may be cut.
+    It grows with n, because a mechanism for a long range also serves a short one. So a long range may be cut.
     """
     from tacit.risk.certificate import Loss
     from tacit.risk.remap import minimax_remap

@@ -79,7 +79,7 @@ class Price:
 
     @property
     def ratio(self) -> float:
-        """The largest ratio to the smallest possible error; infinity if nothing is known."""
+        """The largest ratio to the smallest possible error; infinity if no bound is known."""
         return self.error / self.lower_bound.value if self.lower_bound.value > 0 else math.inf
 
     def to_dict(self) -> dict[str, Any]:
@@ -142,7 +142,7 @@ class Decomposition:
 
     @property
     def benign(self) -> bool:
-        """Whether privacy adds no more error than the sample already has."""
+        """Whether the noise adds no more error than the sample already has."""
         return self.privacy <= self.sampling
 
 

@@ -1,8 +1,8 @@
 """The price of a curator's release: its error, a lower bound for every mechanism, and their ratio.
 
-Everything here is a closed formula of public numbers, quick enough to stand beside every preview. Bounds are
-per cell: below the worst expected absolute error, averaged over the cells, of every mechanism with the same promise:
-pure epsilon, (epsilon, delta), rho or mu.
+Everything here is a closed formula of public numbers, quick enough to stand beside every preview. Bounds are per
+cell. Each is below the worst expected absolute error, averaged over the cells, of every mechanism with the same
+promise: pure epsilon, (epsilon, delta), rho or mu.
 """
 
 from __future__ import annotations

@@ -130,7 +130,9 @@ def _solve(n: int, epsilon: float, loss: Loss, tolerance: float) -> tuple[Floats
 
 
 def _snapped(h: Floats) -> Floats:
-    """Heights within slightly of an integer are the integer: many are, and the solver only comes near."""
+    """A height this close to an integer counts as the integer: many heights are integers, and the solver only
+    approximates them.
+    """
     near = np.rint(h)
     return np.where(np.abs(h - near) < 1e-4, near, h)
 
@@ -234,7 +236,7 @@ SMOOTHING = 4
 
 
 def shorter_range(n: int, epsilon: float) -> int | None:
-    """The range that is solved instead of 0..n; None if that saves nothing."""
+    """The range that is solved instead of 0..n; None if a shorter one saves nothing."""
     least = SHORTEST_FLAT if n * epsilon < FLAT else SHORTEST
     c = max(least, math.ceil(n * epsilon / COARSE_EPSILON))
     return c if c <= WORTH_IT * n else None
@@ -429,7 +431,7 @@ class _Point:
         return np.asarray(self.slack - (self.t - self.b - self.a @ self.w))
 
     def step(self) -> _Point | None:
-        """One predictor and one corrector step; None if the system cannot be solved any more."""
+        """One predictor and one corrector step; None if the system has become unsolvable."""
         rows, size = self.a.shape
         theta = 1 / (self.low / self.w + self.high / self.room)
         schur = (self.a * theta) @ self.a.T

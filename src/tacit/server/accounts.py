@@ -1,7 +1,7 @@
 """People of a server: passwords, sessions, one-time links, API tokens, and keys under a passphrase.
 
 Passwords are kept as argon2id hashes. An unknown name costs the same work as a known one, few hashes run at once, and
-failures slow the next attempt down; nobody is locked out for good. Secrets of sessions, links and tokens are random;
+failures delay the next attempt. Nobody is locked out for good. Secrets of sessions, links and tokens are random;
 only their digests are kept.
 """
 
@@ -38,14 +38,14 @@ from tacit.server.store import (
 
 ROLES = ("analyst", "approver", "auditor", "custodian")
 SCOPES = ("ask", "read")
-"""Of a token: to read tables, prices, answers and ledgers; and to ask, which spends."""
+"""The scopes of a token: to read tables, prices, answers and ledgers; and to ask, which spends."""
 FIRST_MINUTES, INVITE_HOURS = 15, 72
 FIRST_FILE = "first-link.txt"
 LEAST, MOST = 10, 200
 AT_ONCE = 2
 FREE_FAILURES, LONGEST_WAIT = 5, 300
 MOST_IN_LINE = 16
-"""Sign-ins that wait for their hash; a further one is asked to come back."""
+"""The largest number of sign-ins that wait for their hash; a further one is asked to come back."""
 AHEAD = 300
 """Seconds by which a clock may have been ahead of itself; sessions, links and tokens of a later time are void."""
 _NAME = re.compile(r"[a-z][a-z0-9.-]{1,39}")
@@ -64,6 +64,8 @@ class Member:
     key_public: str = ""
     key_on_server: bool = False
     has_password: bool = True
+    bound: bool = False
+    """Is it bound to an identity elsewhere?"""
 
     def is_(self, *roles: str) -> bool:
         """Has the person one of these roles?"""
@@ -251,18 +253,22 @@ class Directory:
                 )
 
     def set_password(self, name: str, old: str, new: str, *, keep: str) -> None:
-        """A new password by who knows the old one; other sessions end."""
-        keys = (f"password {name}", f"password {name} all")
-        self._wait(keys)
-        found = self._store.one(PEOPLE, name=name)
-        if found is None or not self._matches(str(found["password"]), old[:MOST]):
-            # A borrowed session is no place to try passwords.
-            self._failed(keys)
-            raise NotAllowed(who="you", what="change the password", reason="the old password is wrong")
+        """A new password, set by somebody who knows the old one; other sessions end."""
+        self.confirm(name, old, "change the password", "the old password is wrong")
         self._store.change(
             PEOPLE, [PEOPLE.c.name == name], password=self._hashed(checked_password(new, name))
         )
         self._store.drop(SESSIONS, SESSIONS.c.person == name, SESSIONS.c.digest != keep)
+
+    def confirm(self, name: str, password: str, what: str, wrong: str = "the password is wrong") -> None:
+        """Refuse who does not know the password of the account, signed in or not."""
+        keys = (f"password {name}", f"password {name} all")
+        self._wait(keys)
+        found = self._store.one(PEOPLE, name=name)
+        if found is None or not self._matches(str(found["password"]), password[:MOST]):
+            # A borrowed session is no place to try passwords.
+            self._failed(keys)
+            raise NotAllowed(who="you", what=what, reason=wrong)
 
     # --- one-time links ------------------------------------------------------------------------------
     def _link(self, kind: str, person: str, seconds: float, roles: str = "") -> str:
@@ -352,7 +358,7 @@ class Directory:
         return self.session_by_digest(digest_of(secret))
 
     def session_by_digest(self, digest: str) -> WebSession | None:
-        """The same by the stored hash of the cookie; a running stream asks again and again."""
+        """The same by the stored hash of the cookie, for a running stream that asks often."""
         found, time = self._store.one(SESSIONS, digest=digest), now()
         if found is None:
             return None
@@ -429,7 +435,7 @@ class Directory:
 
     # --- keys ----------------------------------------------------------------------------------------
     def make_key(self, person: Member, passphrase: str) -> str:
-        """A new Ed25519 pair; the private key is kept under the passphrase. The public key in hexadecimal."""
+        """A new Ed25519 pair; the private key is encrypted with the passphrase. The public key in hexadecimal."""
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
         checked_password(passphrase, person.name, what="passphrase")
@@ -534,7 +540,7 @@ def _roles(row: Row) -> list[str]:
 def _person(row: Row) -> Member:
     return Member(
         name=str(row["name"]), roles=frozenset(_roles(row)), key_public=str(row["key_public"]),
-        key_on_server=bool(row["key_private"]), has_password=bool(row["password"]),
+        key_on_server=bool(row["key_private"]), has_password=bool(row["password"]), bound=bool(row["subject"]),
     )  # fmt: skip
 
 

@@ -52,7 +52,7 @@ def tables(call: WebCall) -> Any:
 
 
 def table(call: WebCall) -> Any:
-    """One table: what is declared."""
+    """One table with its declarations."""
     return _said(call, _table(call))
 
 
@@ -62,7 +62,7 @@ def spent(call: WebCall) -> Any:
 
 
 def left(call: WebCall) -> Any:
-    """The amount left: of the budget, and of the owner's share if there is one."""
+    """The amount left of the budget, and of the owner's share if there is one."""
     return {"left": call.desk.standing(_table(call), call.person)["left"]}
 
 
@@ -90,7 +90,7 @@ def preview(call: WebCall) -> Any:
 
 
 def release(call: WebCall) -> Any:
-    """Begin a release: charge, read, add noise. Answers with the job; the answer comes later."""
+    """Begin a release: charge, read, add noise. Answers with the job at once; the released values come later."""
     found = _table(call, ask=True)
     quote = call.desk.quote(found, _asked(call), call.person.name)
     rehearsal = call.body.get("rehearsal", False) is True
@@ -113,7 +113,7 @@ def release(call: WebCall) -> Any:
 
 
 def _form(call: WebCall) -> str:
-    """A caller's own number for a request, so that a repeated call is one job."""
+    """The job's number for a caller's own key, so that a repeated call is one job."""
     given = call.body.get("key", "")
     if given == "":
         return ""
@@ -123,11 +123,11 @@ def _form(call: WebCall) -> str:
         or not (given.isascii() and given.replace("-", "").replace("_", "").isalnum())
     ):
         raise InvalidParameter(parameter="key", value="a text", must="have 8 to 40 letters, digits, - and _")
-    return given
+    return jobs.number_of(call.person.name, given)
 
 
 def _own_key(call: WebCall, quote: Mapping[str, Any], version: str, rehearsal: bool) -> None:
-    """A key that was used stands for the same question, and for nothing else."""
+    """A used key means the same question, and no other."""
     old = call.desk.store.one(JOBS, id=_form(call)) if _form(call) else None
     if old is not None and not jobs.is_same(old, quote, call.person.name, version, rehearsal):
         raise InvalidParameter(
@@ -137,7 +137,7 @@ def _own_key(call: WebCall, quote: Mapping[str, Any], version: str, rehearsal: b
 
 
 def request(call: WebCall) -> Any:
-    """Ask for an approval of exactly this; charges nothing and reads no row."""
+    """Asks for an approval of exactly this query; charges nothing and reads no row."""
     desk, found = call.desk, _table(call, ask=True)
     asked = _asked(call)
     note = call.body.get("note", "")
@@ -180,7 +180,7 @@ def cancel(call: WebCall) -> Any:
     job = call.desk.job(call.path["job"], call.person)
     if job["person"] != call.person.name:
         raise NotFound
-    jobs.cancel(call.desk.store, str(job["id"]))
+    call.desk.cancel(job, call.person)
     return _status(call, call.desk.job(call.path["job"], call.person))
 
 
@@ -231,11 +231,7 @@ def published(call: WebCall) -> Any:
         job = call.desk.store.one(JOBS, id=one["job"])
         if job is not None:
             said = {"title": one["title"], "summary": one["summary"], "page": f"/public/{one['slug']}"}
-            out.append(
-                {
-                    **said,
-                    "report": f"/public/{one['slug']}/files/report.html",
-                    "corrections": call.desk.corrections(job),
-                }
-            )
+            gone = call.desk.corrections(job)
+            report = "" if gone else f"/public/{one['slug']}/files/report.html"
+            out.append({**said, "report": report, "corrections": gone})
     return {"published": out}

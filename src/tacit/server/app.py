@@ -15,7 +15,7 @@ from starlette.routing import Route as Path_
 from tacit.server import api, oidc, pages, views
 from tacit.server.desk import Desk
 from tacit.server.settings import Settings
-from tacit.server.web import ANY, PUBLIC, NotFound, Route, WebCall, answer, failure
+from tacit.server.web import ANY, PUBLIC, NotFound, Route, WebCall, answer
 
 KEEPS = ("custodian",)
 ASKS = ("analyst", "custodian")
@@ -130,6 +130,7 @@ def make_app(settings: Settings, *, workers: bool = True) -> Starlette:
     """The application of one server."""
     desk = Desk(settings)
     nothing = Route(method="GET", path="/", roles=PUBLIC, call=_nothing, name="nothing")
+    unknown = Route(method="GET", path="/api/v1", roles=PUBLIC, call=_nothing, name="unknown", api=True)
 
     @contextlib.asynccontextmanager
     async def life(_: Starlette) -> AsyncIterator[None]:
@@ -142,16 +143,14 @@ def make_app(settings: Settings, *, workers: bool = True) -> Starlette:
             desk.close()
 
     async def missing(request: Request, _: Exception) -> Response:
-        if request.url.path.startswith("/api/"):
-            return failure(
-                None, desk, True, 404, "NotFound", "there is nothing here", "see /api/v1/openapi.json"
-            )
-        return await answer(desk, nothing, request)
+        return await answer(desk, unknown if request.url.path.startswith("/api/") else nothing, request)
 
     routes = [
         Path_(r.path, _endpoint(desk, r), methods=[r.method], name=f"{r.method} {r.name}") for r in ROUTES
     ]
     app = Starlette(routes=routes, lifespan=life, exception_handlers={404: missing, 405: missing})
+    # A redirect to the path without its slash would be made before the host is checked, and with the host as given.
+    app.router.redirect_slashes = False
     app.state.desk = desk
     return app
 

@@ -39,7 +39,7 @@ PAID = ("epsilon", "delta", "rho", "mu")
 
 
 def connect(url: str, *, token: str, table: str = "", wait_seconds: float = 600.0) -> RemoteCurator:
-    """A curator on a server: `table` is its name there, and may be left out where the token sees one alone."""
+    """A curator on a server. `table` is its name there, and may be left out for a token of one table."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.password:
         raise InvalidParameter(
@@ -138,7 +138,7 @@ def _error(said: Mapping[str, Any], status: int) -> TacitError:
 
 # --- what is asked -----------------------------------------------------------------------------------------
 def words_of(asked: Any) -> dict[str, Any]:
-    """A statistic or query as the words of a [[release]]; refused where the words do not give it back."""
+    """A statistic or query as the words of a [[release]]; refuses it if the words do not give it back."""
     from tacit.curator.plan_files import asks_in
     from tacit.curator.request import Query
     from tacit.statistics import Statistic
@@ -154,6 +154,8 @@ def words_of(asked: Any) -> dict[str, Any]:
     query = asked if isinstance(asked, Query) else None
     statistic: Any = asked.statistic if isinstance(asked, Query) else asked
     found = _statistic(statistic.describe())
+    if getattr(statistic, "interval", True) is False:
+        found["interval"] = False
     if query is not None:
         if query.public is not None or query.given is not None:
             raise InvalidParameter(
@@ -311,7 +313,7 @@ class RemoteRelease:
 
     @property
     def quality(self) -> list[str]:
-        """For each cell "good", "use with care", "too noisy to use" or "no value"."""
+        """For each cell "good", "use with care", "too noisy to use", "no value" or "no interval"."""
         return list(self.said["quality"])
 
     @property

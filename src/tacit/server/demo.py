@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from tacit.errors import InvalidParameter
 from tacit.server.desk import Desk
 from tacit.server.store import PEOPLE, TABLES, now
 
@@ -13,8 +14,29 @@ PEOPLE_OF = {"clara": ["custodian"], "andy": ["analyst"], "olga": ["approver"], 
 SURVEYED = 20_000
 
 
+def checked(desk: Desk) -> None:
+    """Refuses to mix a demonstration, whose passwords everybody knows, with a real desk."""
+    made = bool(desk.store.meta("demonstration"))
+    if desk.settings.demo and desk.settings.public_url:
+        raise InvalidParameter(
+            parameter="--demo", value=None, must="not be on a public address",
+            hint="its accounts have passwords that everybody knows",
+        )  # fmt: skip
+    if desk.settings.demo and not made and (desk.store.all(PEOPLE, most=1) or desk.store.all(TABLES, most=1)):
+        raise InvalidParameter(
+            parameter="--demo", value=str(desk.settings.folder), must="have a folder of its own",
+            hint="this one has accounts already, and a demonstration has passwords that everybody knows",
+        )  # fmt: skip
+    if made and not desk.settings.demo:
+        raise InvalidParameter(
+            parameter="--folder", value=str(desk.settings.folder), must="not be that of a demonstration",
+            hint="its accounts have passwords that everybody knows: take a new folder, or say --demo",
+        )  # fmt: skip
+
+
 def fill(desk: Desk) -> list[str]:
-    """Make the survey, the accounts and the table, where they are not there yet; lines for the terminal."""
+    """Makes the survey, the accounts and the table, as far as they are missing; returns lines for the terminal."""
+    desk.store.meta("demonstration", lambda: "yes")
     for name, roles in PEOPLE_OF.items():
         if desk.store.one(PEOPLE, name=name) is None:
             hashed = desk.accounts._hashed(PASSWORD)

@@ -1,7 +1,7 @@
-"""The server's state, and its tables: where they lie, who sees them, what their ledgers say.
+"""The server's state, and its tables: their places, their readers, and the entries of their ledgers.
 
-A table is chosen from a list that the server makes of the operator's roots and connections; a name that is not on the
-list is refused, and a link that leads out of its root is not on it. The ledger of a table lists who may see it.
+The server makes a list of tables from the operator's roots and connections. A name outside the list is refused, and
+so is a link that leads out of its root. The ledger of a table lists who may see it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,18 @@ from tacit.server import jobs
 from tacit.server.accounts import CROWDED, Directory, Member
 from tacit.server.pool import Pool, child_environment
 from tacit.server.settings import LOOPBACK, Settings
-from tacit.server.store import AUDIT, JOBS, PUBLISHED, TABLES, VERSIONS, Row, ServerStore, new_secret, now
+from tacit.server.store import (
+    AUDIT,
+    JOBS,
+    PUBLISHED,
+    TABLES,
+    VERSIONS,
+    Row,
+    ServerStore,
+    new_secret,
+    now,
+    without_folders,
+)
 from tacit.server.web import NotFound, Rates
 from tacit.server.worker import ledger_of, place_of
 
@@ -35,6 +46,7 @@ ENDINGS = (
 )  # fmt: skip
 DEPTH, MOST_FILES = 3, 2_000
 MOST_STREAMS = 12
+MOST_LISTED = 500
 KIND_OF = {
     "pure": ("epsilon",),
     "approximate": ("epsilon", "delta"),
@@ -64,6 +76,7 @@ class Desk:
         self._pricing: dict[str, int] = {}
         self._turns: dict[str, threading.Lock] = {}
         self._streams: dict[str, int] = {}
+        self._making = [threading.Lock() for _ in range(16)]
 
     @property
     def folders(self) -> list[Path]:
@@ -74,6 +87,16 @@ class Desk:
             paths = words["path"] if isinstance(words["path"], list) else [words["path"]]
             found += [_above(Path(p)) for p in paths]
         return list(dict.fromkeys(found))
+
+    @property
+    def named(self) -> list[Path]:
+        """All folders that no sentence names."""
+        settings = self.settings
+        return [*self.folders, settings.folder, *([] if settings.ledgers is None else [settings.ledgers])]
+
+    def unplaced(self, text: str) -> str:
+        """A sentence without the operator's folders."""
+        return without_folders(text, self.named)
 
     @cached_property
     def templates(self) -> Any:
@@ -96,7 +119,7 @@ class Desk:
         return {"cells": found.cells, "expression": found.expression, "questions": found.questions}
 
     def address_of(self, request: Request) -> str:
-        """The origin of a request; behind a proxy on this machine, as the proxy states it."""
+        """The origin of a request; behind a proxy on this machine, the origin that the proxy states."""
         peer = request.client.host if request.client else ""
         forwarded = request.headers.get("x-forwarded-for", "")
         if self.settings.public_url and forwarded and (peer in LOOPBACK or not peer):
@@ -200,9 +223,12 @@ class Desk:
         return "" if self.settings.ledgers is None else str(self.settings.ledgers / f"{name}.ledger")
 
     def table(self, name: str, person: Member) -> Row:
-        """A table that this person may see; nothing otherwise."""
+        """A table that this person may see; None otherwise."""
         found = self.store.one(TABLES, name=name)
         if found is None or not self.access(found, person):
+            if found is not None and self.store.all(JOBS, most=1, table=name, person=person.name):
+                # Somebody who asked about it is told where the ledger is out of reach, and not that nothing is here.
+                self.ledger(found).people()
             raise NotFound
         return found
 
@@ -224,7 +250,7 @@ class Desk:
         return place_of(table, self.settings.database, version)
 
     def ledger(self, table: Row) -> Ledger:
-        """The ledger of a table; it is kept open."""
+        """The ledger of a table, which stays open."""
         name = str(table["name"])
         with self._lock:
             found = self._ledgers.get(name)
@@ -314,31 +340,41 @@ class Desk:
     # --- prices --------------------------------------------------------------------------------------
     def quote(self, table: Row, asked: Any, person: str, version: str | None = None) -> dict[str, Any]:
         """The price of a request; one at a time for one person and few that wait, so that others need not wait."""
+        place, seconds = self.place(table, version), self.settings.limits.preview_seconds
+        with self._turn(person, "ask for another price now"):
+            found = dict(self.pool.call("quote", place, asked, person, self.limits, seconds=seconds))
+            if found["fit"]["recorded"] and self._ends_later(str(found["key"])):
+                # On record since a moment that does not show yet: the same as a moment before.
+                place["unrecorded"] = True
+                found = dict(self.pool.call("quote", place, asked, person, self.limits, seconds=seconds))
+        return found
+
+    @contextmanager
+    def _turn(self, person: str, what: str) -> Iterator[None]:
+        """One at a time for one person, and few that wait: each that waits holds a thread of the server."""
         with self._lock:
             self._pricing[person] = self._pricing.get(person, 0) + 1
             crowded = self._pricing[person] > self.settings.limits.prices_at_once
             turn = self._turns.setdefault(person, threading.Lock())
         try:
             if crowded:
-                raise NotAllowed(
-                    who=person, what="ask for another price now", reason=CROWDED, hint="wait for the others"
-                )
-            place, seconds = self.place(table, version), self.settings.limits.preview_seconds
+                raise NotAllowed(who=person, what=what, reason=CROWDED, hint="wait for the others")
             with turn:
-                found = dict(self.pool.call("quote", place, asked, person, self.limits, seconds=seconds))
-                if found["fit"]["recorded"] and self._ends_later(str(found["key"])):
-                    # On record since a moment that does not show yet: the same as a moment before.
-                    place["unrecorded"] = True
-                    found = dict(self.pool.call("quote", place, asked, person, self.limits, seconds=seconds))
-            return found
+                yield
         finally:
             with self._lock:
                 self._pricing[person] -= 1
                 if not self._pricing[person]:
                     del self._pricing[person]
 
+    def verified(self, job: Row, table: Row, person: Member) -> dict[str, Any]:
+        """`tacit verify` of a release with its ledger."""
+        with self._turn(person.name, "verify another release now"):
+            folder = self.files(job)
+            return dict(self.slow.call("verify", str(folder), self.place(table)["ledger"], seconds=120))
+
     def _ends_later(self, key: str) -> bool:
-        """Does the record of a question come from a job whose end does not show yet?"""
+        """Whether the record of a question comes from a job whose end does not show yet."""
         rows = [j for j in self.store.all(JOBS, key=key, rehearsal=0) if not j["replayed"]]
         shown = [j["state"] == "done" and self.state(j) == "done" for j in rows]
         return not any(shown) and any(self.state(j) == "running" for j in rows)
@@ -360,54 +396,97 @@ class Desk:
             with self._lock:
                 self._streams[person] -= 1
 
+    def cancel(self, job: Row, person: Member) -> None:
+        """Cancel a job of this person; a request is taken back in the ledger, too, so that nobody decides about it."""
+        if job["state"] == "asked":
+            with suppress(NotAllowed, InvalidParameter, NotFound):
+                table = self.table(str(job["table"]), person)
+                self.ledger(table).close_request(int(job["request"]), by=person.name, note="taken back")
+        jobs.cancel(self.store, str(job["id"]))
+
     # --- jobs and releases ---------------------------------------------------------------------------
     def job(self, number: str, person: Member) -> Row:
-        """A job that this person may see: their own, or of a table that they keep, approve or audit."""
-        found = self.store.one(JOBS, id=number)
+        """A job that this person may see: their own, by its number or their own key, or of a table that they keep,
+        approve or audit."""
+        found = self.store.one(JOBS, id=number) or self.store.one(
+            JOBS, id=jobs.number_of(person.name, number)
+        )
         if found is None:
             raise NotFound
+        number = str(found["id"])
+        table = self.store.one(TABLES, name=found["table"])
+        if found["state"] == "asked" and table is not None and self._decided_elsewhere(found, table):
+            waits = [JOBS.c.id == number, JOBS.c.state == "asked"]
+            self.store.change(JOBS, waits, state="cancelled", message=jobs.CLOSED, ended=now())
+            found = self.store.one(JOBS, id=number) or found
         if found["person"] == person.name:
             return found
-        table = self.store.one(TABLES, name=found["table"])
         if table is None or not self.access(table, person) & {"approver", "auditor", "custodian"}:
             raise NotFound
         return found
 
+    def _decided_elsewhere(self, job: Row, table: Row) -> bool:
+        """Is the request of a job no longer open: closed by the command line, or used by another job?"""
+        with suppress(LedgerError):
+            return bool(int(job["request"]) not in self.ledger(table).requests())
+        return False
+
     def jobs(self, person: Member) -> list[Row]:
         """The newest jobs that this person may see."""
-        seen = {t["name"]: self.access(t, person) for t in self.store.all(TABLES)}
-        rows = self.store.all(JOBS, order=JOBS.c.created.desc(), most=500)
         wide = {"approver", "auditor", "custodian"}
-        return [j for j in rows if j["person"] == person.name or seen.get(j["table"], frozenset()) & wide]
+        seen = [str(t["name"]) for t in self.store.all(TABLES) if self.access(t, person) & wide]
+        # Their own apart: many jobs of others must not push them off the list.
+        own = self.store.all(JOBS, order=JOBS.c.created.desc(), most=MOST_LISTED, person=person.name)
+        others = self.store.newest(
+            JOBS, JOBS.c.created, MOST_LISTED, JOBS.c.table.in_(seen), JOBS.c.person != person.name
+        )
+        return sorted([*own, *others], key=lambda j: -float(j["created"]))
 
     def state(self, job: Row) -> str:
         """The state of a job that may be shown now."""
         return jobs.shown_state(job, self.settings.limits.tick_seconds)
 
     def files(self, job: Row) -> Path:
-        """The folder of a release; made again from the ledger where it is not there."""
+        """The folder of a release; made again from the ledger if it is missing, and after a later note.
+
+        A withdrawal may have been recorded by another server, by the command line, or at another job that has the same
+        charge.
+        """
         out = self.settings.releases / str(job["id"])
         if job["state"] != "done":
             raise NotFound
-        if not (out / "manifest.json").exists() or not out.with_name(f"{out.name}.json").exists():
-            table = self.store.one(TABLES, name=job["table"])
-            if table is None or job["rehearsal"]:
-                raise NotFound
-            shutil.rmtree(out, ignore_errors=True)
-            given = (
-                self.place(table, str(job["version"])),
-                json.loads(job["plan"]),
-                job["person"],
-                str(out),
-                job["key"],
-            )
-            self.slow.call("replay", *given, seconds=60)
+        with self._making[hash(out.name) % len(self._making)]:
+            if not self._current(out, job):
+                table = self.store.one(TABLES, name=job["table"])
+                if table is None or job["rehearsal"]:
+                    raise NotFound
+                shutil.rmtree(out, ignore_errors=True)
+                given = (
+                    self.place(table, str(job["version"])),
+                    json.loads(job["plan"]),
+                    job["person"],
+                    str(out),
+                    job["key"],
+                )
+                self.slow.call("replay", *given, seconds=60)
         return out
+
+    def _current(self, out: Path, job: Row) -> bool:
+        """Whether the files of a release exist, with all notes about it."""
+        beside = out.with_name(f"{out.name}.json")
+        if not (out / "manifest.json").exists() or not beside.exists():
+            return False
+        if job["rehearsal"]:
+            return True
+        noted = json.loads(beside.read_text(encoding="utf-8")).get("noted")
+        return bool(noted == self.corrections(job))
 
     def answer(self, job: Row) -> dict[str, Any]:
         """A release for pages and programs."""
         out = self.files(job)
-        return dict(json.loads(out.with_name(f"{out.name}.json").read_text(encoding="utf-8")))
+        found = dict(json.loads(out.with_name(f"{out.name}.json").read_text(encoding="utf-8")))
+        found.pop("noted", None)
+        return found
 
     def forget_files(self, job: Row) -> None:
         """Make the files again at the next look: the release has a new note."""
@@ -474,7 +553,8 @@ class Workers:
         settings = self._desk.settings
         said = {
             "folder": str(settings.folder), "database": settings.database, "releases": str(settings.releases),
-            "folders": [str(f) for f in self._desk.folders], "tick": settings.limits.tick_seconds,
+            "folders": [str(f) for f in self._desk.folders], "named": [str(f) for f in self._desk.named],
+            "tick": settings.limits.tick_seconds,
         }  # fmt: skip
         process = subprocess.Popen(
             [sys.executable, "-m", "tacit.server.worker"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
@@ -493,7 +573,7 @@ class Workers:
             return [p.pid for p in self._running if p.poll() is None]
 
     def stop(self) -> None:
-        """Let each end its job, and go."""
+        """Lets each process end its job, and stops."""
         self._over.set()
         with self._lock:
             for process in self._running:
@@ -519,7 +599,7 @@ def opened(settings: Settings) -> Iterator[Desk]:
 
 
 def _files(folder: Path) -> list[Path]:
-    """Data files below a folder, links resolved; those that lead out of it are left out."""
+    """Data files below a folder, links resolved; leaves out links to other places."""
     top, found = folder.resolve(), list[Path]()
     for here, folders, names in os.walk(top, followlinks=False):
         depth = len(Path(here).relative_to(top).parts)
@@ -538,7 +618,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _beside(words: Mapping[str, Any]) -> tuple[dict[str, Any], Path]:
-    """A connection's words with paths relative to the folder of its first one, where they lie below it."""
+    """A connection's words with paths relative to the folder of its first one, for paths below it."""
     paths = words["path"] if isinstance(words["path"], list) else [words["path"]]
     folder = _above(Path(paths[0]))
     named = [os.path.relpath(p, folder) if Path(p).is_relative_to(folder) else p for p in paths]

@@ -78,7 +78,7 @@ def _axis(name: str, schema: Mapping[str, Mapping[str, Any]], call: WebCall) -> 
 def price(
     call: WebCall, budget: Mapping[str, float], left: Mapping[str, float]
 ) -> tuple[dict[str, Any] | None, dict[str, Any]]:
-    """The price of a form: a part of the budget or an own amount, as [spend]; or an accuracy, for each question."""
+    """The price of a form: a part of the budget or a separate amount, as [spend]; or an accuracy, for each question."""
     pay = call.field("pay")
     if pay == "within":
         amount = _number("accuracy", call.field("within") or _missing("accuracy", "50"))
@@ -135,7 +135,7 @@ def basket_of(call: WebCall) -> list[dict[str, Any]]:
 def words_of(question: Mapping[str, Any]) -> str:
     """A question of a basket for people."""
     kind = str(question.get("kind", ""))
-    parts = [STATISTICS.get(kind, (kind, ""))[0]]
+    parts = [STATISTICS.get(kind, (kind[:40], ""))[0]]
     if "column" in question:
         parts.append(f"of {question['column']}")
     if kind == "proportion":
@@ -143,9 +143,9 @@ def words_of(question: Mapping[str, Any]) -> str:
     elif question.get("of") == "people":
         parts.append("of people")
     groups = question.get("by") or question.get("columns") or []
-    if groups:
+    if isinstance(groups, list) and groups:
         parts.append(
-            "by " + ", ".join(str(g["column"]) if isinstance(g, Mapping) else str(g) for g in groups)
+            "by " + ", ".join(str(g.get("column", "")) if isinstance(g, Mapping) else str(g) for g in groups)
         )
     if question.get("where"):
         parts.append(f"where {question['where']}")

@@ -5,8 +5,8 @@ fence). Only the holder of the newest number may say how a job ended. A job whos
 worker, which first looks into the ledger:
 
     the answer is on record           the job is done, free
-    a charge, and no answer           the job is lost: charged, and no answer came; asking again costs again
-    neither                           nothing was charged, and it is run
+    a charge, and no answer           the job is lost: charged without an answer; asking again costs again
+    neither                           nothing was charged, and the job runs
 
 The ledger decides about budgets in any case: two workers on one job could charge twice at most, and never answer
 without a charge. The numbers of charges in the ledger (`mark`), not a clock, tell which charges are a job's.
@@ -14,6 +14,7 @@ without a charge. The numbers of charges in the ledger (`mark`), not a clock, te
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections.abc import Mapping
@@ -44,15 +45,31 @@ LOST = "the budget was charged and no answer came: the work was interrupted, or 
 UNKNOWN = (
     "the ledger could not be reached; whether the budget was charged stands in the ledger, once it is back"
 )
+CLOSED = (
+    "the request is no longer open in the ledger: it was refused or taken back there, or used by another job; "
+    "this job charged nothing"
+)
+OLD_VERSION = (
+    "the table has a new version since this was asked, and its rows are no longer those that were asked about; "
+    "nothing was charged; ask again, about the new version"
+)
 MOST_WAITING = 50
 MOST_REHEARSALS = 50
+
+
+def number_of(person: str, key: str) -> str:
+    """The number of the job of a form, or of a program's own key; of one person alone.
+
+    With the key itself as the number, somebody who guesses another person's key would learn that it was used.
+    """
+    return hashlib.sha256(f"{person}\n{key}".encode()).hexdigest()[:24] if key else ""
 
 
 def submit(
     store: ServerStore, quote: Mapping[str, Any], *, table: str, version: str, person: str, form: str = "",
     rehearsal: bool = False, request: int = 0,
 ) -> str:  # fmt: skip
-    """A new job for a priced question; the same form sent twice is one job. With a request it waits for approval.
+    """A new job for a priced question; the same form sent twice makes one job. With a request it waits for approval.
 
     A form that comes again with another question (the back button) is a new job: the old answer is not shown.
     """
@@ -94,24 +111,45 @@ def start(store: ServerStore, number: str) -> bool:
     return store.change(JOBS, [JOBS.c.id == number, JOBS.c.state == "asked"], state="queued") == 1
 
 
-def claim(store: ServerStore, worker: str) -> Row | None:
-    """A job for this worker: one that waits, or one whose lease ran out."""
+def claim(store: ServerStore, worker: str, tick: float = 0.0) -> Row | None:
+    """A job for this worker: one that waits, or one whose lease ran out.
+
+    Of jobs with one and the same question one runs at a time, and the next one when its end shows: it is then answered
+    from the record, and not charged a second time, and tells no earlier than the first one does that it ended.
+    """
     with store.transaction() as connection:
-        time = now()
+        time, passed = now(), set[str]()
         old = sa.and_(JOBS.c.state == "running", JOBS.c.lease < time)
         # A clock that jumped back must not hold a job for hours.
         far = sa.and_(JOBS.c.state == "running", JOBS.c.lease > time + 10 * LEASE)
+        other = JOBS.alias("other")
+        before = sa.or_(
+            other.c.state == "running",
+            sa.and_(
+                other.c.state == "queued",
+                sa.or_(
+                    other.c.created < JOBS.c.created,
+                    sa.and_(other.c.created == JOBS.c.created, other.c.id < JOBS.c.id),
+                ),
+            ),
+        )
+        same = _same_question(other, JOBS.c.key, JOBS.c.table, JOBS.c.version)
+        taken = sa.exists().where(*same, other.c.id != JOBS.c.id, before, JOBS.c.rehearsal == 0)
         wanted = (
             sa.select(JOBS)
-            .where(sa.or_(JOBS.c.state == "queued", old, far))
-            .order_by(JOBS.c.created)
+            .where(sa.or_(sa.and_(JOBS.c.state == "queued", ~taken), old, far))
+            .order_by(JOBS.c.created, JOBS.c.id)
             .limit(1)
         )
         if store.database:
             wanted = wanted.with_for_update(skip_locked=True)
-        row = connection.execute(wanted).first()
-        if row is None:
-            return None
+        while True:
+            row = connection.execute(wanted.where(JOBS.c.key.not_in(passed))).first()
+            if row is None:
+                return None
+            if row.state == "running" or row.rehearsal or not _hidden_before(connection, row, tick):
+                break
+            passed.add(str(row.key))
         found = dict(row._mapping)
         found["recovering"] = found["state"] == "running"
         found |= {
@@ -128,6 +166,26 @@ def claim(store: ServerStore, worker: str) -> Row | None:
             )
         )  # fmt: skip
         return found
+
+
+def _same_question(other: Any, key: Any, table: Any, version: Any) -> list[Any]:
+    return [
+        other.c.key == key, other.c.table == table, other.c.version == version, other.c.rehearsal == 0,
+    ]  # fmt: skip
+
+
+def _hidden_before(connection: Any, row: Any, tick: float) -> bool:
+    """Whether a job with the same question has ended, and its end does not show yet."""
+    if not tick:
+        return False
+    found = connection.execute(
+        sa.select(JOBS).where(
+            *_same_question(JOBS, row.key, row.table, row.version),
+            JOBS.c.started > 0,
+            2 * JOBS.c.ended - JOBS.c.started + tick > now(),
+        )
+    )
+    return any(hidden(dict(r._mapping), tick) for r in found)
 
 
 def renew(store: ServerStore, job: Row) -> tuple[bool, bool]:
@@ -152,7 +210,7 @@ def finish(store: ServerStore, job: Row, state: str, **values: Any) -> bool:
 
 
 def old_rehearsals(store: ServerStore, person: str) -> list[str]:
-    """Forget the rehearsals of a person but for the newest ones; their numbers. Free ones would fill a disk."""
+    """Deletes all rehearsals of a person except the newest ones; returns their numbers. Free ones would fill a disk."""
     rows = store.all(JOBS, order=JOBS.c.created.desc(), person=person, rehearsal=1)
     old = [str(r["id"]) for r in rows[MOST_REHEARSALS:] if r["state"] not in OPEN]
     if old:
@@ -192,5 +250,5 @@ def shown_state(job: Row, tick: float) -> str:
 
 
 def hidden(job: Row, tick: float) -> bool:
-    """Has a job ended, and may its end not show yet? A clock that jumped back hides nothing."""
+    """Whether a job has ended, and its end may not show yet. A clock that jumped back hides nothing."""
     return job["state"] not in OPEN and float(job["started"]) <= now() < visible_at(job, tick)

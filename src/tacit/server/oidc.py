@@ -15,6 +15,7 @@ from typing import Any
 from starlette.responses import RedirectResponse, Response
 
 from tacit.errors import InvalidParameter, NotAllowed
+from tacit.server.accounts import same
 from tacit.server.settings import Oidc
 from tacit.server.store import digest_of, new_secret, now
 from tacit.server.web import COOKIE, NotFound, WebCall, _cookies
@@ -24,7 +25,7 @@ MINUTES = 10
 
 
 def provider(call: WebCall) -> Oidc:
-    """The operator's provider; nothing if there is none."""
+    """The operator's provider; None without one."""
     if call.desk.settings.oidc is None:
         raise NotFound
     return call.desk.settings.oidc
@@ -74,7 +75,7 @@ def _unsealed(call: WebCall, kept: str) -> dict[str, Any] | None:
         text = bytes.fromhex(body)
     except ValueError:
         return None
-    if not hmac.compare_digest(hmac.new(key.encode(), text, sha256).hexdigest(), mark):
+    if not same(hmac.new(key.encode(), text, sha256).hexdigest(), mark):
         return None
     found: dict[str, Any] = json.loads(text)
     return found if found["until"] > now() else None
@@ -88,6 +89,9 @@ def begin(call: WebCall) -> Response:
 def bind(call: WebCall) -> Response:
     """Go to the provider to bind the account of who is signed in."""
     assert call.session is not None
+    if call.person.has_password:
+        # The binding outlives the session and the password: a borrowed session must not make one.
+        call.desk.accounts.confirm(call.person.name, call.field("password"), "bind the account")
     return _begin(call, call.session.digest)
 
 
@@ -115,11 +119,7 @@ def back(call: WebCall) -> Response:
     oidc = provider(call)
     kept = _unsealed(call, _cookies(call.request).get(STATE, ""))
     call.cookies[STATE] = None
-    if (
-        kept is None
-        or not hmac.compare_digest(kept["state"], call.query.get("state", ""))
-        or "code" not in call.query
-    ):
+    if kept is None or not same(kept["state"], call.query.get("state", "")) or "code" not in call.query:
         raise NotAllowed(
             who="you", what="sign in so", reason="the answer is not to a question of ours", hint="begin again"
         )

@@ -31,7 +31,10 @@ ASKED = {
             "properties": {n: {"type": "number"} for n in ("epsilon", "delta", "rho", "mu")},
         },
         "title": {"type": "string"},
-        "key": {"type": "string", "description": "8 to 40 characters; the same key twice is one job"},
+        "key": {
+            "type": "string",
+            "description": "8 to 40 characters; the same key twice is one job, and /jobs finds it by the key, too",
+        },
         "note": {"type": "string", "description": "of a request: for the approver"},
         "rehearsal": {"type": "boolean", "description": "on made-up rows, free"},
     },

@@ -9,9 +9,10 @@ import mimetypes
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import FileResponse, HTMLResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, Response, StreamingResponse
 
 from tacit.errors import InvalidParameter, LedgerError, NotAllowed, TacitError
 from tacit.ledger.entries import fingerprint
@@ -96,7 +97,7 @@ def _form(call: WebCall) -> str:
         raise InvalidParameter(
             parameter="form", value="a text", must="be the page's own", hint="open the page again"
         )
-    return given
+    return jobs.number_of(call.person.name, given)
 
 
 def _submitted(call: WebCall, table: Row, quote: dict[str, Any]) -> str:
@@ -134,7 +135,7 @@ def _requested(call: WebCall, table: Row, asked: dict[str, Any], quote: dict[str
 
 
 def price(call: WebCall) -> Response:
-    """The price of what stands in the form now: a part of a page, for the script."""
+    """The price of the present form: a part of a page, for the script."""
     table = _asking(call)
     schema, standing = json.loads(table["declaration"])["schema"], call.desk.standing(table, call.person)
     values: dict[str, Any] = {"quote": None, "problem": "", "hint": ""}
@@ -159,7 +160,14 @@ def job_page(call: WebCall) -> Response:
     return call.page(
         "job.html", job=job, state=state, words=jobs.WORDS[state], own=job["person"] == call.person.name,
         approved=_approved(call, job),
+        current=_current(call, job),
     )  # fmt: skip
+
+
+def _current(call: WebCall, job: Row) -> bool:
+    """Is the version that a job asks about the table's present one?"""
+    table = call.desk.store.one(TABLES, name=job["table"])
+    return table is not None and table["version"] == job["version"]
 
 
 def _approved(call: WebCall, job: Row) -> bool:
@@ -178,11 +186,7 @@ def job_act(call: WebCall) -> Response:
         raise NotFound
     desk, act, here = call.desk, call.field("act"), f"/jobs/{job['id']}"
     if act == "cancel":
-        if job["state"] == "asked":
-            table = desk.table(str(job["table"]), call.person)
-            with contextlib.suppress(TacitError):
-                desk.ledger(table).close_request(int(job["request"]), by=call.person.name, note="taken back")
-        jobs.cancel(desk.store, str(job["id"]))
+        desk.cancel(job, call.person)
         return call.to(here)
     if act == "run":
         if not _approved(call, job):
@@ -191,6 +195,11 @@ def job_act(call: WebCall) -> Response:
         return call.to(here)
     if act == "again" and desk.state(job) not in jobs.OPEN:
         table = _asking_about(call, job)
+        if table["version"] != job["version"]:
+            raise NotAllowed(
+                who=call.person.name, what="ask the same again", reason="the table has a new version since",
+                hint="ask it on the page of the table, about the new version",
+            )  # fmt: skip
         quote = desk.quote(table, json.loads(job["plan"]), call.person.name, str(job["version"]))
         number = jobs.submit(
             desk.store,
@@ -259,8 +268,18 @@ def requests_page(call: WebCall) -> Response:
     proposals = []
     for one in desk.store.all(PROPOSALS, order=PROPOSALS.c.time.desc(), state="open"):
         with contextlib.suppress(NotFound):
-            proposals.append({"proposal": one, "job": desk.job(str(one["job"]), call.person)})
+            job = desk.job(str(one["job"]), call.person)
+            # Who asked is told by the withdrawal; until then it is between the officer and the custodian.
+            if not desk.corrections(job) and _decides(call, job):
+                proposals.append({"proposal": one, "job": job})
     return call.page("requests.html", rows=rows, proposals=proposals)
+
+
+def _decides(call: WebCall, job: Row) -> bool:
+    table = call.desk.store.one(TABLES, name=job["table"])
+    return table is not None and bool(
+        call.desk.access(table, call.person) & {"approver", "auditor", "custodian"}
+    )
 
 
 def _request(call: WebCall) -> tuple[Row, dict[str, Any], Row | None]:
@@ -405,7 +424,8 @@ def releases_page(call: WebCall) -> Response:
             seen = [] if table is None else desk.overview(table)["charges"]
             fallen[name] = {c["sequence"] for c in seen if c["corrections"]}
         gone = not job["rehearsal"] and job["charge"] in fallen[name]
-        rows.append({"job": job, "state": state, "words": jobs.WORDS[state], "withdrawn": gone})
+        words = "approved: open it and release" if _approved(call, job) else jobs.WORDS[state]
+        rows.append({"job": job, "state": state, "words": words, "withdrawn": gone})
     shown = {str(p["job"]): p for p in desk.store.all(PUBLISHED)}
     return call.page("releases.html", rows=rows, published=shown)
 
@@ -454,8 +474,7 @@ def release_act(call: WebCall) -> Response:
         raise NotFound
     reason = call.field("reason").strip()[:300]
     if act == "verify" and not job["rehearsal"]:
-        folder = desk.files(job)
-        found = desk.slow.call("verify", str(folder), desk.place(table)["ledger"], seconds=120)
+        found = desk.verified(job, table, by)
         if not _values(call, job, access):
             # A reason may quote a value.
             found["findings"] = [{**f, "why": ""} for f in found["findings"]]
@@ -488,11 +507,18 @@ def release_act(call: WebCall) -> Response:
         desk.store.change(PROPOSALS, [PROPOSALS.c.job == job["id"]], state="done")
         desk.forget_files(job)
         return call.to(here, "The release is withdrawn. The charge stays spent.")
+    if act == "keep":
+        desk.store.change(
+            PROPOSALS, [PROPOSALS.c.job == job["id"], PROPOSALS.c.state == "open"], state="kept"
+        )
+        desk.store.audit(by.name, "kept a release against a proposal", str(job["id"]))
+        return call.to(here, "The release stays; the proposal is closed.")
     if act == "replace":
         later = desk.job(call.field("with"), by)
         if later["table"] != job["table"] or later["rehearsal"] or desk.state(later) != "done":
             raise NotFound
         desk.ledger(table).supersede(int(job["charge"]), with_=int(later["charge"]), note=reason, by=by.name)
+        desk.store.change(PROPOSALS, [PROPOSALS.c.job == job["id"]], state="done")
         desk.forget_files(job)
         desk.forget_files(later)
         return call.to(here, "The later release replaces this one.")
@@ -509,7 +535,7 @@ def release_file(call: WebCall) -> Response:
 
 
 def _file(folder: Path, name: str) -> Response:
-    """A file that the folder's own list has; a name outside of it is nothing."""
+    """A file on the folder's own list; None for any other name."""
     listed = {p.relative_to(folder).as_posix(): p for p in folder.rglob("*") if p.is_file()}
     if name not in listed:
         raise NotFound
@@ -520,12 +546,14 @@ def _file(folder: Path, name: str) -> Response:
     kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
     if kind.startswith("text/") and not name.endswith(".csv"):
         kind = "text/plain"
-    return FileResponse(listed[name], media_type=kind, filename=Path(name).name)
+    # Not as a file with its time and a tag made of it: they tell when the read ended.
+    said = f"attachment; filename*=UTF-8''{quote(Path(name).name)}"
+    return Response(listed[name].read_bytes(), media_type=kind, headers={"Content-Disposition": said})
 
 
 # --- the public catalogue ----------------------------------------------------------------------------------
 def catalogue(call: WebCall) -> Response:
-    """What was published, newest first."""
+    """The published releases, newest first."""
     rows = []
     for one in call.desk.store.all(PUBLISHED, order=PUBLISHED.c.time.desc(), most=500):
         job = call.desk.store.one(JOBS, id=one["job"])
@@ -540,25 +568,33 @@ def _fresh(response: Response) -> Response:
 
 
 def public_page(call: WebCall) -> Response:
-    """One published release; of a withdrawn one the reason, and no values."""
+    """One published release; for a withdrawn one the reason, and no values."""
     one, job = call.desk.published(call.path["slug"])
     corrections = call.desk.corrections(job)
     answer = None if corrections else call.desk.answer(job)
     folder = call.desk.files(job)
-    files = (
-        []
-        if corrections
-        else sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
-    )
+    files = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
+    if corrections:
+        files = [f for f in files if f.startswith("certificates/")]
     return _fresh(
-        call.page("published.html", one=one, job=job, corrections=corrections, answer=answer, files=files)
+        call.page(
+            "published.html",
+            one=one,
+            job=job,
+            corrections=corrections,
+            answer=answer,
+            files=files,
+            protected="" if answer is None else answer["releases"][0]["certificate"]["unit"],
+        )
     )
 
 
 def public_file(call: WebCall) -> Response:
-    """A file of a published release. Of a withdrawn one only the report, which says so, and the certificates."""
-    _, job = call.desk.published(call.path["slug"])
+    """A file of a published release. Of a withdrawn one only the certificates; its report leads to the reason."""
+    one, job = call.desk.published(call.path["slug"])
     name = call.path["name"]
-    if call.desk.corrections(job) and name != "report.html" and not name.startswith("certificates/"):
+    if call.desk.corrections(job) and not name.startswith("certificates/"):
+        if name == "report.html":
+            return _fresh(call.to(f"/public/{one['slug']}"))
         raise NotFound
     return _fresh(_file(call.desk.files(job), name))

@@ -61,7 +61,7 @@ class _Child:
         self._process.stdin.flush()
 
     def ask(self, call: str, given: Sequence[Any], seconds: float) -> dict[str, Any]:
-        """The answer; a refusal where it does not come in time, after which the process is gone."""
+        """The answer; refuses if it does not come in time, and ends the process."""
         try:
             self._send({"call": call, "given": list(given)})
             line = _line(self._process.stdout, seconds)

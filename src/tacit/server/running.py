@@ -20,10 +20,14 @@ def run(folder: Path, *, ready: Ready, demo: bool = False, check: bool = False, 
     """Serve until somebody ends it."""
     settings = prepared(folder, demo=demo, **given)
     from tacit.server.app import make_app
+    from tacit.server.demo import checked, fill
 
     if check:
         desk = make_app(settings, workers=False).state.desk
-        desk.close()
+        try:
+            checked(desk)
+        finally:
+            desk.close()
         ready(
             {
                 "url": settings.url,
@@ -39,10 +43,12 @@ def run(folder: Path, *, ready: Ready, demo: bool = False, check: bool = False, 
         app = make_app(settings)
         desk = app.state.desk
         notes: list[str] = []
-        if demo:
-            from tacit.server.demo import fill
-
-            notes = fill(desk)
+        try:
+            checked(desk)
+            notes = fill(desk) if demo else []
+        except BaseException:
+            desk.close()
+            raise
         link = desk.accounts.first_link(settings.folder, settings.url)
         told = {
             "url": settings.url, "folder": str(settings.folder),
@@ -68,7 +74,7 @@ def prepared(folder: Path, *, demo: bool = False, **given: Any) -> Settings:
 
 
 def bound(settings: Settings) -> socket.socket:
-    """The socket to listen on; a port that is taken is one clear sentence."""
+    """The socket to listen on; a used port gives one clear sentence."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -37,7 +37,7 @@ OIDC = ("client_id", "client_secret_file", "issuer", "name")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Sizes and times. Each is a cap that refuses; none drops or shortens anything silently."""
+    """Sizes and times. Each cap refuses; none drops or shortens anything silently."""
 
     body_bytes: int = 262_144
     """Bytes of a request."""

@@ -1,7 +1,7 @@
 """The server's records beside the ledgers: accounts, sessions, tokens, tables, jobs, publications, an audit log.
 
-One SQLite file in the server's folder, or a schema of a PostgreSQL database that several servers share. None of it is
-about rows, and none of it decides about budgets: charges and roles stand in the ledgers.
+One SQLite file in the server's folder, or a schema of a PostgreSQL database that several servers share. None of the
+tables is about rows, and none decides about budgets: charges and roles are in the ledgers.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import hashlib
 import os
 import secrets
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -160,7 +160,7 @@ class ServerStore:
                 connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
 
     def create(self) -> None:
-        """The tables, where they are not there yet. Servers that start at once take turns."""
+        """The tables, as far as they are missing. Servers that start at once take turns."""
         with self._told():
             if self.database:
                 with self._engine.begin() as connection:
@@ -199,7 +199,7 @@ class ServerStore:
 
     # --- short forms ---------------------------------------------------------------------------------
     def one(self, table: sa.Table, /, **where: Any) -> Row | None:
-        """The row with these values, if there is one."""
+        """The row with these values, or None."""
         found = self.all(table, **where)
         return found[0] if found else None
 
@@ -208,6 +208,12 @@ class ServerStore:
         query = sa.select(table).where(*(table.c[k] == v for k, v in where.items()))
         query = query if order is None else query.order_by(order)
         query = query.limit(most) if most else query
+        with self._told(), self._engine.connect().execution_options(readonly=True) as connection:
+            return [dict(r._mapping) for r in connection.execute(query)]
+
+    def newest(self, table: sa.Table, order: Any, most: int, *where: Any) -> list[Row]:
+        """The newest rows that meet these conditions."""
+        query = sa.select(table).where(*where).order_by(order.desc()).limit(most)
         with self._told(), self._engine.connect().execution_options(readonly=True) as connection:
             return [dict(r._mapping) for r in connection.execute(query)]
 
@@ -264,6 +270,14 @@ def in_schema(database: str, schema: str) -> str:
 
     joint = "&" if "?" in database else "?"
     return f"{database}{joint}options={quote(f'-csearch_path={schema}')}"
+
+
+def without_folders(text: str, folders: Iterable[Path]) -> str:
+    """A sentence without the operator's folders: a name below them says enough, and where they lie is not told."""
+    known = {str(p) for f in folders for p in (f, f.resolve())} - {"/", "."}
+    for folder in sorted(known, key=len, reverse=True):
+        text = text.replace(f"{folder}/", "")
+    return text
 
 
 def checked_database(url: str) -> str:

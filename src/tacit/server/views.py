@@ -23,9 +23,8 @@ def context(call: WebCall) -> dict[str, Any]:
     notice = unquote(_cookies(call.request).get("tacit-notice", ""))[:300]
     if notice and "tacit-notice" not in call.cookies:
         call.cookies["tacit-notice"] = None
-    waiting = 0
     return {
-        "person": person, "csrf": form_token(call), "notice": notice, "here": call.request.url.path, "waiting": waiting,
+        "person": person, "csrf": form_token(call), "notice": notice, "here": call.request.url.path,
         "demo": call.desk.settings.demo, "oidc": call.desk.settings.oidc,
     }  # fmt: skip
 
@@ -60,7 +59,25 @@ def sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:].rstrip('.')}." if text else ""
 
 
+def file_words(name: str) -> str:
+    """A file of a release for people."""
+    folder, _, rest = name.rpartition("/")
+    stem, _, ending = rest.partition(".")
+    if folder == "certificates":
+        return f"Certificate of {stem}"
+    if folder == "values":
+        kinds = {
+            "csv": "for spreadsheets",
+            "csv-metadata.json": "what its columns mean",
+            "parquet": "for programs",
+        }
+        return f"{stem}, {kinds.get(ending, ending)}"
+    known = {"report.html": "Report", "plan.toml": "What was asked", "manifest.json": "List of all files"}
+    return known.get(name, name)
+
+
 FILTERS: dict[str, Any] = {
+    "file": file_words,
     "sentence": sentence,
     "moment": moment,
     "amount": amount,

@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from http.cookies import SimpleCookie
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote, urlsplit
 
@@ -47,7 +46,7 @@ MOST_FIELDS = 3_000
 
 
 class NotFound(Exception):
-    """There is nothing here, or nothing for this person: both look the same."""
+    """The page does not exist, or this person may not see it: both look the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +88,7 @@ class WebCall:
 
     @property
     def address(self) -> str:
-        """Where the request came from."""
+        """The address from which the request came."""
         return self.desk.address_of(self.request)
 
     def field(self, name: str, default: str = "") -> str:
@@ -109,7 +108,7 @@ class WebCall:
         return HTMLResponse(text, status_code=status)
 
     def to(self, path: str, notice: str = "") -> Response:
-        """Go to another page, with a sentence to show there once."""
+        """Goes to another page, with a sentence to show there once."""
         if notice:
             self.cookies["tacit-notice"] = quote(notice[:300])
         return RedirectResponse(path, status_code=303)
@@ -142,11 +141,11 @@ def kind_of(error: TacitError) -> str:
     return error.kind if isinstance(error, RemoteProblem) else type(error).__name__
 
 
-def error_json(error: TacitError) -> dict[str, Any]:
+def error_json(error: TacitError, desk: Desk) -> dict[str, Any]:
     """An error for programs."""
     return {
-        "error": kind_of(error), "message": error.message, "hint": error.hint, "exit_code": error.exit_code,
-        "charged": error.after_charge,
+        "error": kind_of(error), "message": desk.unplaced(error.message), "hint": desk.unplaced(error.hint),
+        "exit_code": error.exit_code, "charged": error.after_charge,
     }  # fmt: skip
 
 
@@ -185,7 +184,7 @@ class Rates:
         self._minute, self._counts = 0, dict[str, int]()
 
     def allows(self, who: str) -> bool:
-        """Count one; is it within the limit?"""
+        """Counts one attempt; is it within the limit?"""
         minute = int(time.monotonic() // 60)
         with self._lock:
             if minute != self._minute:
@@ -211,9 +210,12 @@ async def _body(request: Request, most: int) -> bytes | None:
 
 def _fields(body: bytes) -> list[tuple[str, str]]:
     try:
-        return parse_qsl(body.decode("utf-8"), keep_blank_values=True, max_num_fields=MOST_FIELDS)
+        found = parse_qsl(body.decode("utf-8"), keep_blank_values=True, max_num_fields=MOST_FIELDS)
     except ValueError:
         raise InvalidParameter(parameter="form", value="a body", must="be a form in UTF-8") from None
+    if any("\0" in text for field in found for text in field):
+        raise InvalidParameter(parameter="form", value="a text", must="have no character of the code 0")
+    return found
 
 
 def _no_constant(word: str) -> Any:
@@ -228,12 +230,8 @@ def _json(body: bytes) -> Any:
 
 
 def _cookies(request: Request) -> dict[str, str]:
-    found = SimpleCookie()
-    try:
-        found.load(request.headers.get("cookie", ""))
-    except Exception:
-        return {}
-    return {name: one.value for name, one in found.items()}
+    # Not with `http.cookies`: it stops at an odd cookie of another program of this host, and loses those behind it.
+    return dict(request.cookies)
 
 
 def host_of(request: Request) -> str:
@@ -246,7 +244,7 @@ def host_of(request: Request) -> str:
 
 
 def same_site(request: Request, desk: Desk) -> bool:
-    """Does a request that changes something come from a page of ours, as far as the browser says?"""
+    """Whether a request that changes something comes from a page of ours, as far as the browser says."""
     site = request.headers.get("sec-fetch-site", "")
     if site and site not in ("same-origin", "none"):
         return False
@@ -306,7 +304,10 @@ def _answer(call: WebCall, body: bytes) -> Response:
             return refused
         if call.session is not None and not route.api:
             desk.accounts.seen(call.session)
-        if request.method == "POST":
+        # PostgreSQL takes no such character: it would say that it cannot be reached.
+        if any("\0" in text for text in (*map(str, call.path.values()), *call.query.values())):
+            raise NotFound
+        if route.method == "POST":
             if route.api:
                 call.body = _json(body)
             else:
@@ -323,7 +324,7 @@ def _answer(call: WebCall, body: bytes) -> Response:
             404,
             "NotFound",
             "nobody has put anything here, or it is not for you",
-            "go back, or begin at the start",
+            "see /api/v1/openapi.json" if route.api else "go back, or begin at the start",
         )
     except TacitError as error:
         status = status_of(error)
@@ -331,13 +332,13 @@ def _answer(call: WebCall, body: bytes) -> Response:
             who = call.session.person.name if call.session else ""
             desk.store.audit(who, "refused", f"{route.method} {route.path}", call.address)
         if route.api:
-            return JSONResponse(error_json(error), status_code=status)
+            return JSONResponse(error_json(error, desk), status_code=status)
         return call.page(
             "error.html",
             status=status,
             title=TITLES.get(status, TITLES[500]),
-            message=error.message,
-            hint=error.hint,
+            message=desk.unplaced(error.message),
+            hint=desk.unplaced(error.hint),
         )
 
 
@@ -387,7 +388,7 @@ def _forged(call: WebCall, cookies: Mapping[str, str]) -> Response | None:
 
 
 def _dressed(desk: Desk, response: Response, route: Route, call: WebCall | None) -> Response:
-    """What every response carries."""
+    """The headers of every response."""
     head = response.headers
     head.setdefault("Content-Security-Policy", POLICY)
     head["X-Content-Type-Options"] = "nosniff"

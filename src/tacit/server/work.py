@@ -23,11 +23,14 @@ from tacit.curator.plan_files import PlanFile, described, parse_toml, read_plan_
 from tacit.curator.text import _plan_rows, priced, told_of
 from tacit.errors import BadData, InvalidParameter, NotAllowed, TacitError, TooManyCells, visible
 from tacit.guarantees import Guarantee
+from tacit.server.store import without_folders
 
 NEVER = "given"
 """Keys of a release that a server does not take: assumptions about the data are the custodian's."""
 PAID = ("epsilon", "rho", "mu", "within")
 TWIN_ROWS = 10_000
+MOST_DEEP = 8
+"""Lists and tables in each other, in one word of a question."""
 Values = Mapping[str, Any]
 
 
@@ -55,11 +58,19 @@ def _words(table: Values) -> list[str]:
     return [f"{toml_key(str(word))} = {_toml(value)}" for word, value in table.items()]
 
 
-def _toml(value: Any) -> str:
+def _toml(value: Any, deep: int = 0) -> str:
+    if deep > MOST_DEEP:
+        raise InvalidParameter(
+            parameter="a value", value="lists in lists", must="be a text, a number or a short list"
+        )
+    if isinstance(value, str) and not value.isascii() and any(0xD800 <= ord(c) < 0xE000 for c in value):
+        raise InvalidParameter(parameter="a text", value="half a letter", must="be whole Unicode letters")
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise InvalidParameter(parameter="a number", value="many digits", must="have at most 64 bits")
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{toml_key(str(k))} = {_toml(v)}" for k, v in value.items()) + " }"
+        return "{ " + ", ".join(f"{toml_key(str(k))} = {_toml(v, deep + 1)}" for k, v in value.items()) + " }"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_toml, value)) + "]"
+        return "[" + ", ".join(_toml(v, deep + 1) for v in value) + "]"
     if isinstance(value, float) and not math.isfinite(value):
         raise InvalidParameter(parameter="a number", value=str(value), must="be finite")
     if not isinstance(value, str | int | float | bool):
@@ -110,18 +121,25 @@ def checked(asked: Any, limits: Values) -> dict[str, Any]:
 
 
 _folders: list[Path] = []
+_named: list[Path] = []
 
 
-def confine_to(folders: list[Path]) -> None:
-    """From now on this process reads tables below these folders alone."""
+def unplaced(text: str) -> str:
+    """A sentence of the library, without the folders of this server."""
+    return without_folders(text, _named)
+
+
+def confine_to(folders: list[Path], named: list[Path] | None = None) -> None:
+    """Limits this process to tables below these folders; errors name none of these folders."""
     from tacit.sources.opening.frames import confine
 
     _folders[:] = [folder.resolve() for folder in folders]
+    _named[:] = [*folders, *(named or ())]
     confine(folders)
 
 
 def _inside(place: Values) -> None:
-    """Refuse a file that is a link out of its folder by now; it was none when the table was declared."""
+    """Refuses a file that has become a link out of its folder since the table was declared."""
     said = json.loads(place["declaration"])["data"]["path"]
     for name in said if isinstance(said, list) else [said]:
         path = Path(place["beside"]) / name
@@ -143,12 +161,12 @@ def file_of(place: Values, asked: Values, analyst: str) -> PlanFile:
 
 
 def curator_of(place: Values, file: PlanFile) -> Curator:
-    """The curator, with the ledger beside the data or the one that the server keeps."""
+    """The curator, with the ledger beside the data or the server's own."""
     return file.curator(ledger=place["ledger"] or None)
 
 
 def key_of(place: Values, plan: Plan, analyst: str) -> str:
-    """The key of a request: that of the question, or of the question of this analyst alone.
+    """The key of a request: that of the question for everybody, or for this analyst alone.
 
     With a shared record an answer that somebody paid for is free for everybody who asks the same, and its being free
     tells that somebody did. The custodian decides.
@@ -201,7 +219,7 @@ def quote(place: Values, asked: Any, analyst: str, limits: Values) -> dict[str, 
 
 
 def asked_in(text: str) -> dict[str, Any]:
-    """What a plan file asks, and its price; its data, schema, unit and budget are the custodian's to say."""
+    """The questions of a plan file, and its price; the custodian decides about data, schema, unit and budget."""
     said = parse_toml(text, parameter="plan", name="the plan")
     spend, report = said.get("spend"), said.get("report")
     found = {"releases": said.get("release", []), **({"spend": spend} if spend else {})}
@@ -250,7 +268,7 @@ def release(
 
 
 def replay(place: Values, asked: Values, analyst: str, out: str, key: str) -> dict[str, Any]:
-    """The files of a release that is on record, made again. Charges nothing, whatever happens."""
+    """The files of a release that is on record, made again. Replays a recorded answer; charges nothing in any case."""
     folder = Path(out)
     file = file_of(place, asked, analyst)
     plan = file.plan()
@@ -278,6 +296,7 @@ def written(out: Path, file: PlanFile, plan: Plan, releases: Releases, curator: 
     )  # fmt: skip
     beside = out.with_name(f"{out.name}.json")
     told = _answer(plan, releases)
+    told["noted"] = [str(c) for c in curator.ledger.corrections(place)]
     partial = beside.with_suffix(".part")
     partial.write_text(json.dumps(told, allow_nan=False), encoding="utf-8")
     partial.replace(beside)
@@ -378,7 +397,7 @@ def declare(place: Values, custodian: str) -> dict[str, Any]:
 
 
 def twin_of(place: Values, folder: Path) -> dict[str, Any]:
-    """The same declaration for a made-up table in a folder of its own, with a ledger of its own."""
+    """The same declaration for a made-up table in a separate folder, with a separate ledger."""
     from tacit.sources.synthetic.twin import twin, write_table
 
     file = file_of(place, {}, "custodian")
@@ -429,7 +448,8 @@ def problem(error: BaseException) -> dict[str, Any]:
     """An error as plain values: the library's own sentence, or one fixed sentence for anything else."""
     if isinstance(error, TacitError):
         return {
-            "error": type(error).__name__, "message": error.message, "hint": error.hint, "exit": error.exit_code,
+            "error": type(error).__name__, "message": unplaced(error.message), "hint": unplaced(error.hint),
+            "exit": error.exit_code,
             "charged": error.after_charge, "kinds": [c.__name__ for c in type(error).__mro__],
         }  # fmt: skip
     return {

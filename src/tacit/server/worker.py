@@ -1,4 +1,4 @@
-"""A process that works off jobs: charge, read, add noise, write; one at a time.
+"""A process that works through jobs: charge, read, add noise, write; one at a time.
 
 It reads its settings from its first line of input, and ends when that input ends, after the job at hand. It prints
 nothing: what engines print may quote a row.
@@ -12,13 +12,14 @@ import json
 import math
 import os
 import shutil
+import signal
 import sys
 import threading
 import time
 from pathlib import Path
 from typing import Any
 
-from tacit.errors import LedgerError, TacitError
+from tacit.errors import LedgerError, NotAllowed, TacitError
 from tacit.server import jobs
 from tacit.server.store import JOBS, TABLES, Row, ServerStore, in_schema, new_secret, now
 
@@ -54,25 +55,28 @@ class Worker:
         wait = IDLE[0]
         while not self.over.is_set():
             try:
-                job = jobs.claim(self.store, self.name)
-            except LedgerError:
-                # The database went away: the jobs are there when it comes back.
-                self.over.wait(1.0)
-                continue
-            if job is None:
-                self.over.wait(wait)
-                wait = min(wait * 1.2, IDLE[1])
-                continue
-            wait = IDLE[0]
-            try:
-                self.run(job)
+                wait = self._next(wait)
             except KeyboardInterrupt:
                 # A wish to stop that came between two jobs: the lease decides.
                 continue
-            self._rest(job)
+
+    def _next(self, wait: float) -> float:
+        """One look for a job, and the job if there is one; how long to wait after the next look in vain."""
+        try:
+            job = jobs.claim(self.store, self.name, self.tick)
+        except LedgerError:
+            # The database went away: the jobs are there when it comes back.
+            self.over.wait(1.0)
+            return wait
+        if job is None:
+            self.over.wait(wait)
+            return min(wait * 1.2, IDLE[1])
+        self.run(job)
+        self._rest(job)
+        return IDLE[0]
 
     def _rest(self, job: Row) -> None:
-        """Wait until the end of a job shows: when the next one begins must not tell more than that."""
+        """Waits until the end of a job shows: the start of the next one must not reveal more."""
         try:
             found = self.store.one(JOBS, id=job["id"])
         except LedgerError:
@@ -171,6 +175,14 @@ class Worker:
             if job["attempts"] > jobs.ATTEMPTS:
                 return "failed", {"message": "it was interrupted several times; nothing was charged"}
 
+        if not job["rehearsal"] and job["version"] != table["version"]:
+            # The rows are those of another version by now: only what is on record is of the version that was asked.
+            try:
+                told = work.replay(place, asked, job["person"], str(out), job["key"])
+            except NotAllowed:
+                return "refused", {"message": jobs.OLD_VERSION}
+            return "done", {"charge": told["charge"], "replayed": 1}
+
         if not job["rehearsal"]:
             with Ledger.open(ledger_of(table, self.database)) as ledger:
                 newest = int(ledger.anchor.partition(":")[0])
@@ -226,7 +238,9 @@ class Worker:
 
 
 def _sentence(problem: TacitError) -> str:
-    return f"{problem.message}; {problem.hint}" if problem.hint else problem.message
+    from tacit.server.work import unplaced
+
+    return unplaced(f"{problem.message}; {problem.hint}" if problem.hint else problem.message)
 
 
 def ledger_of(table: Row, database: str) -> str:
@@ -241,8 +255,10 @@ def main() -> None:
     """Settings from the first line, then jobs until the input ends."""
     from tacit.server import work
 
+    # A server that a script started in the background ignores SIGINT, and its processes with it; a wish to stop is one.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     said = json.loads(sys.stdin.buffer.readline())
-    work.confine_to([Path(f) for f in said["folders"]])
+    work.confine_to([Path(f) for f in said["folders"]], [Path(f) for f in said["named"]])
     store = ServerStore(Path(said["folder"]), said["database"])
     worker = Worker(store, Path(said["releases"]), said["database"], float(said["tick"]))
 

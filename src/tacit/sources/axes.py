@@ -1,7 +1,7 @@
 """Axes of a release: the public set of keys along one column, and the key of each row.
 
-A row has at most one key on an axis (none where its value is missing or outside the keys), and the key depends
-on that row alone: this is what the sensitivity of a grouped statistic rests on.
+A row has at most one key on an axis (none if its value is missing or outside the keys), and the key depends on that
+row alone. The sensitivity of a grouped statistic rests on this.
 """
 
 from __future__ import annotations
@@ -248,7 +248,7 @@ def _binned(by: Binned, column: Measured) -> Axis:
 
 
 def axes_of(by: Sequence[str | Binned], schema: Schema) -> tuple[Axis, ...]:
-    """The axes of `by=`; an error where they span too many cells."""
+    """The axes of `by=`; an error for axes with too many cells."""
     axes = tuple(axis_of(b, schema) for b in by)
     cell_count(axes)
     return axes
@@ -362,7 +362,7 @@ class Products(Aggregate):
 
     @property
     def bits(self) -> int:
-        """Of what one row adds at most."""
+        """The bits of the largest contribution of one row."""
         return int(math.prod(f.levels**f.power for f in self.factors)).bit_length()
 
 

@@ -1,10 +1,11 @@
 """At most m rows of each person, of each value of a column, and in g groups, chosen by a keyed hash of declared values.
 
-Every row is first turned into what is declared about it: clamped, on its grid, missing where it is no such value. The
+Every row is first turned into its declared values: clamped, on the grid, or missing if it has no such value. The
 rows of a person are put in the order of a hash of (key, person, declared values), equal hashes in the order of the
-declared values, and the first m are kept. What is kept of one person is a function of that person's declared values
-and the key alone: not of the type or the format in which a column is stored, which one other row can decide, nor of
-the engine's casts to text, of undeclared columns, of the order of rows or of anybody else. Two tables that differ in
+declared values, and the first m are kept. The kept rows of a person are a function of that person's declared values
+and the key alone. They do not depend on the type or the format of a stored column, which one other row can decide,
+nor on the engine's casts to text, on undeclared columns, on the order of rows or on other people.
+Two tables that differ in
 one person differ, after bounding, in that person's at most m rows and nowhere else, in every version of the table
 (docs/theory/contribution-bounding.md, docs/theory/several-versions.md). Rows without a person are not used. The bound
 holds for any key; that it is secret keeps people from choosing which of their rows count.
@@ -66,20 +67,20 @@ def bounded_relation(table: Table, axes: Sequence[Axis] = (), *, key: bytes | No
     return table.bounded[place]
 
 
-def reader_of(table: Table, relation: Any) -> Reader:
-    """A reader that knows which categories the relation holds as numbers."""
-    coded = frozenset() if relation is table.relation else _coded(table)
+def reader_of(table: Table, relation: Any, *, kept_of: Any = None) -> Reader:
+    """A reader that knows which categories the relation holds as numbers; `kept_of`: some rows of that one."""
+    coded = frozenset() if (relation if kept_of is None else kept_of) is table.relation else _coded(table)
     return Reader(relation, table.schema, person=table.person, engine=table.dialect, coded=coded)
 
 
 def _plain(table: Table) -> bool:
-    """Is the bounding done by Ibis alone: equally in every engine, or by two limits one after the other?"""
+    """Whether Ibis alone does the bounding: equally in every engine, or by two limits one after the other."""
     unit = people_of(table.unit)
     return table.portable or (unit is not None and unit.each is not None)
 
 
 def _coded(table: Table) -> frozenset[str]:
-    """Declared lists of words; not the person's own column, whose values tell people apart.
+    """Declared lists of words, except the person's own column, whose values identify people.
 
     Nor a list with a NUL, which no type of DuckDB can name. Other engines, and portable bounding, have the words.
     """
@@ -115,7 +116,7 @@ def _new_table(table: Table, backend: Any) -> str:
 
 
 def _declared(table: Table) -> Any:
-    """The rows that have a person, each declared column as its declared value; the person's column as it is stored.
+    """The rows that have a person, with declared values in each declared column; the person's column is unchanged.
 
     A category that will be coded stays a text, which its list turns into a place. The person's column may be declared,
     too: its declared value is the same in all rows of a person, and is made from the stored one when it is read.
@@ -137,14 +138,22 @@ def _declared(table: Table) -> Any:
 
 
 def _first_rows_in_duckdb(table: Table, key: bytes, at_most: int) -> Any:
-    """One sort by (person, hash) with narrow rows; ties at the limit are settled by the rows' values.
+    """One sort by (person, hash) with narrow rows; at the limit, the rows' values break ties.
 
-    Where the values are a few bytes they are part of the sort, since then equal rows are common; where they are
+    If the values have a few bytes they are part of the sort, since then equal rows are common; if they are
     wide, ties are few, and a second sort of the people concerned is cheaper than a wide one of all.
 
     The rank filter stands in a CASE because DuckDB otherwise turns it into one heap for each person, which is many
     times slower and needs many times the memory.
     """
+    from tacit.sources.kept import held_rows
+
+    held = held_rows(table, key, lambda: _sorted_in_duckdb(table, key, at_most))
+    return bytewise(held, table.dialect)
+
+
+def _sorted_in_duckdb(table: Table, key: bytes, at_most: int) -> str:
+    """The name of a temporary table with these rows."""
     assert table.person is not None
     backend = table.relation.get_backend()
     backend._run_pre_execute_hooks(table.relation)
@@ -175,7 +184,7 @@ def _first_rows_in_duckdb(table: Table, key: bytes, at_most: int) -> Any:
     run, rows = backend.con.execute, _declared(table)
     if _key_bytes(table, rows, coded) <= NARROW:
         run(f"CREATE TEMP TABLE {name} AS {first('row_number', order, rows, True)}")
-        return bytewise(backend.table(name), table.dialect)
+        return name
     # rank() keeps all rows that tie for the last place: equal rows, or different rows with equal hashes.
     run(f"CREATE TEMP TABLE {name} AS {first('rank', HASH, rows, True)}")
     many, settled = _new_table(table, backend), _new_table(table, backend)
@@ -190,7 +199,7 @@ def _first_rows_in_duckdb(table: Table, key: bytes, at_most: int) -> Any:
         run(f"INSERT INTO {name} SELECT {listed} FROM {settled}")
         run(f"DROP TABLE {settled}")
     run(f"DROP TABLE {many}")
-    return bytewise(backend.table(name), table.dialect)
+    return name
 
 
 def _key_bytes(table: Table, rows: Any, coded: frozenset[str]) -> int:
@@ -207,7 +216,7 @@ def _key_bytes(table: Table, rows: Any, coded: frozenset[str]) -> int:
 
 
 def _code(table: Table, name: str) -> str:
-    """The text of a declared category as its place in the list; null where it is missing."""
+    """The text of a declared category as its place in the list; null for a missing value."""
     column = table.schema[name]
     assert isinstance(column, Category)
     assert column.values is not None
@@ -253,7 +262,7 @@ def _first_rows(table: Table, key: bytes, at_most: int) -> Any:
 
 
 def _first_groups(table: Table, relation: Any, axes: Sequence[Axis], key: bytes, groups: int) -> Any:
-    """Of each person only the rows in the first `groups` cells, in the order of a keyed hash of the cell."""
+    """The rows of each person in the first `groups` cells, in the order of a keyed hash of the cell."""
     import ibis
 
     assert table.person is not None
@@ -319,7 +328,7 @@ def _person_form(table: Table, x: Any) -> tuple[Any, Any]:
 
 
 def _days(table: Table, x: Any) -> Any:
-    """The day of a moment, counted from 1970-01-01; null where it is out of range."""
+    """The day of a moment, counted from 1970-01-01; null for one out of range."""
     import ibis
 
     day = x if x.type().is_date() else table.dialect.day_of(x)
@@ -342,7 +351,7 @@ def _keyed_hash(table: Table, forms: Sequence[Any], key: bytes, purpose: str) ->
 
 
 def _text(x: Any) -> Any:
-    """The same text of a form in every engine; no number is cast to text but a whole one of 64 bits."""
+    """A text with the same form in every engine; among numbers, only whole ones of 64 bits are cast to text."""
     import ibis
 
     if not x.type().is_floating():

@@ -1,9 +1,9 @@
 """Declarations about a table: the columns that may be asked about, their bounds, the meaning of a missing value.
 
-Nothing is inferred. A declaration turns every stored value, whatever it is, into one value of a public set or
-into "missing", row by row and without an error: out-of-range values are clamped or count as missing, text
-that is no number, NaN and categories that were not declared are missing, and a missing value is left out or
-replaced by a constant, as declared. A row's declared value therefore never depends on another row.
+Nothing is inferred. A declaration turns every stored value into one value of a public set or into "missing", row by
+row and without an error. Out-of-range values are clamped or count as missing. Text that is no number, NaN and
+undeclared categories are missing. A missing value is left out or replaced by a constant, as declared.
+A row's declared value therefore never depends on another row.
 
 Numbers live on a grid of spacing 2^k: a value x is rounded to the nearest integer multiple of the spacing, and
 the integer ("steps") is what the engine adds up. Rounding moves a value by at most spacing / 2.
@@ -28,7 +28,7 @@ DEFAULT_LEVELS = 20
 
 
 def refuse(parameter: str, value: object, must: str, hint: str) -> None:
-    """Says what a declaration must be."""
+    """Refuses a declaration, with the allowed values."""
     raise InvalidParameter(parameter=parameter, value=value, must=must, hint=hint)
 
 
@@ -417,7 +417,7 @@ class Flag(Measured):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Category(Column):
-    """One of a declared list of words (or of whole numbers); anything else is missing.
+    """One of a declared list of words (or of whole numbers); any other value is missing.
 
     Without a list the values are unknown, and grouping by them is a release of unknown keys, which spends delta.
     """
@@ -427,7 +427,7 @@ class Category(Column):
     values: tuple[str, ...] | tuple[int, ...] | None = None
     missing: str | int | None = None
     of_digits: bool = field(default=False, init=False, repr=False, compare=False)
-    """Are some of the words whole numbers, and none of them one with ".0" behind it? Where one whole number is missing,
+    """Whether some of the words are whole numbers, and none of them ends in ".0". Where one whole number is missing,
     programs write all others as "1.0": beside such a list that is the word "1"."""
 
     def __post_init__(self) -> None:

@@ -1,6 +1,6 @@
 """Declared columns, filters, axes and aggregates as expressions of the engine (Ibis).
 
-Nothing here raises for a value: casts give null where they fail, and nulls follow the declared policy.
+No value raises an error here: failed casts give null, and nulls follow the declared policy.
 Ibis is imported inside functions, since that takes about a second.
 """
 
@@ -98,7 +98,7 @@ class Reader:
         """Categories that the table holds as places in their list, clean already."""
 
     def stored(self, name: str) -> Any:
-        """The column in the engine type that its declaration wants; null where it cannot be read as such."""
+        """The column in the engine type of its declaration; null for unreadable values."""
         column, x = self.schema[name], self.table[name]
         dtype = x.type()
         if dtype.is_null():
@@ -220,7 +220,7 @@ class Reader:
         return steps.cast("int64") - axis.values.lowest
 
     def key(self, axis: Axis, *, declared: bool = True) -> Any:
-        """The row's key: an index from 0, or a category's own value; null where the row has none.
+        """The row's key: an index from 0, or a category's own value; null for a row without a key.
 
         declared=False leaves categories outside the list as they are, for the reader of the cells to drop.
         """
@@ -313,7 +313,7 @@ class Reader:
         return value
 
     def mask(self, aggregate: agg.Aggregate, *, skip: str | None = None) -> Any:
-        """The rows that an aggregate looks at; None for all of them."""
+        """The rows that an aggregate reads; None for all of them."""
         tests = [] if aggregate.where is None else [self.test(aggregate.where)]
         for name in aggregate.present:
             if name != skip and self.schema[name].may_be_missing:
@@ -399,7 +399,7 @@ WHOLE = "9007199254740992"
 
 
 def with_derived(relation: Any, schema: Schema, engine: Engine) -> Any:
-    """The table with its derived columns, each made of declared values of its own row."""
+    """The table with its derived columns, each computed from declared values of its own row."""
     for name, tree in schema.derived.items():
         maker = _Maker(Reader(relation, schema, engine=engine), schema, engine)
         relation = relation.mutate(
@@ -561,7 +561,7 @@ class _Maker:
         return self._joined(node, parts)
 
     def _replaced(self, node: Call, x: Any, old: Any, new: Any) -> Any:
-        """Every `old` in a text as `new`; missing where that would be too long, which is known before it is made."""
+        """Every `old` in a text becomes `new`; missing if the result would be too long, which is decided beforehand."""
         before, after = (len(str(g.value)) for g in node.arguments[1:] if isinstance(g, CompilingConstant))
         if after <= before or longest(node.arguments[0], self.schema) * after <= LONGEST_TEXT * before:
             return x.replace(old, new)
@@ -571,7 +571,7 @@ class _Maker:
         return _where(fits, x).replace(old, new)
 
     def _joined(self, node: Call, texts: list[Any]) -> Any:
-        """Texts one after the other; missing where they are too long together."""
+        """Texts one after the other; missing if they are too long together."""
         x, rest = texts[0], texts[1:]
         if sum(longest(part, self.schema) for part in node.arguments) > LONGEST_TEXT:
             size = x.length().cast("int64")
@@ -690,7 +690,7 @@ def selected(
 
 
 def bytewise(relation: Any, engine: Engine) -> Any:
-    """The same rows; text columns without the collation that they, or the session, may have."""
+    """The same rows; text columns without the collation of the column or the session."""
     return relation.select(
         **{
             n: engine.bytewise(relation[n]) if relation[n].type().is_string() else relation[n]

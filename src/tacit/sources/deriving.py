@@ -187,7 +187,7 @@ class Binary(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Test(Node):
-    """inner in (values), or inner is missing where there are none."""
+    """inner in (values), or a test for a missing inner if there are no values."""
 
     __test__ = False
     rank: ClassVar[int] = 3
@@ -447,7 +447,7 @@ def type_of_column(column: Column) -> Type:
 
 
 def type_in(node: Node, schema: Mapping[str, Column], *, wanted: str = "") -> Type:
-    """The type of a part; `wanted` makes a text constant a day where a day is wanted."""
+    """The type of a part; `wanted` makes a text constant a day if the place needs a day."""
     match node:
         case DerivedConstant(value=bool()):
             return "flag"
@@ -521,7 +521,7 @@ def _check_constants(node: Call) -> None:
 
 
 def _one_type(parts: tuple[Node, ...], schema: Mapping[str, Column]) -> Type:
-    """The one type of all these parts; a text that is a day is one where another part is a day."""
+    """The single type of all these parts; a text in the form of a day is a day if another part is one."""
     kinds = [type_in(part, schema) for part in parts]
     if "day" in kinds:
         kinds = [type_in(part, schema, wanted="day") for part in parts]
@@ -544,7 +544,7 @@ def _wrong(node: Node, problem: str) -> BadExpression:
 
 
 def is_day(text: str) -> bool:
-    """Is this a day, as it is written here?"""
+    """Whether the text is a day in our notation."""
     try:
         return datetime.date.fromisoformat(text).isoformat() == text
     except ValueError:
@@ -594,7 +594,9 @@ def depth_of(node: Node, depths: Mapping[str, int]) -> int:
 
 
 def check_derived(trees: Mapping[str, Node], schema: Mapping[str, Column]) -> tuple[str, ...]:
-    """The derived columns in an order in which each uses earlier ones alone; every type fits, and no ring."""
+    """The derived columns in an order in which each uses only earlier ones; checks that every type fits, and that no
+    ring exists.
+    """
     order: list[str] = []
     depths: dict[str, int] = {}
 

@@ -7,10 +7,13 @@ engine does better by itself, or that Ibis cannot express. All of them give the 
 from __future__ import annotations
 
 import inspect
+import re
 import secrets
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
+
+from tacit.errors import InvalidParameter
 
 # The text of a query for DuckDB.
 
@@ -49,7 +52,7 @@ class Engine:
 
     name = "ibis"
     batchwise = True
-    """Do results come in batches, so that keys outside the declared list can be dropped as they come?"""
+    """Whether results come in batches, so that keys outside the declared list can be dropped on arrival."""
 
     def row_hash(self, table: Any, columns: Sequence[str], seed: int) -> Any:
         """An integer that depends on a row's values in these columns and on the seed, for digests."""
@@ -67,7 +70,7 @@ class Engine:
         return text
 
     def sound(self, text: Any) -> Any:
-        """The text; null where its bytes are no UTF-8 and the engine's functions would stop at them."""
+        """The text; null if its bytes are no UTF-8 and the engine's functions would stop at them."""
         return text
 
     def trimmed(self, text: Any) -> Any:
@@ -79,7 +82,7 @@ class Engine:
         return text.re_extract(pattern, 0)
 
     def real(self, text: Any) -> Any:
-        """The number that a text stands for; null for any other text."""
+        """The number in a text; null for any other text."""
         import ibis
 
         text = self.trimmed(text)
@@ -94,7 +97,7 @@ class Engine:
         )
 
     def plain(self, text: Any) -> Any:
-        """The finite number that a whole text is, in plain digits; null for any other text."""
+        """The finite number in a whole text, in plain digits; null for any other text."""
         import ibis
 
         is_number = (self.matched(text, PLAIN) == text) & (text != "")
@@ -111,7 +114,7 @@ class Engine:
         )
 
     def whole(self, text: Any) -> Any:
-        """The whole number that a text stands for, exactly; null for any other text, or a longer number."""
+        """The whole number in a text, exactly; null for any other text, or a longer number."""
         import ibis
 
         trimmed = self.trimmed(text)
@@ -119,7 +122,7 @@ class Engine:
         return ibis.ifelse(plain, trimmed.try_cast("int64"), self.rounded_whole(self.real(text)))
 
     def rounded_whole(self, x: Any) -> Any:
-        """A double that is a whole number below 2^53, as an integer; null for any other."""
+        """A double with a whole value below 2^53, as an integer; null for any other."""
         import ibis
 
         most = float(1 << 53)
@@ -128,7 +131,7 @@ class Engine:
         return ibis.ifelse(integer.cast("float64") == inside, integer, ibis.null("int64"))
 
     def day(self, text: Any) -> Any:
-        """The day that a text stands for; null for any other text."""
+        """The day in a text; null for any other text."""
         import ibis
 
         text = self.trimmed(text)
@@ -136,7 +139,7 @@ class Engine:
         return ibis.ifelse((self.matched(text, MOMENT) == text) & (text != ""), day, ibis.null("date"))
 
     def day_of(self, moment: Any) -> Any:
-        """The day of a moment: in UTC where it has a zone; null where it is out of range."""
+        """The day of a moment: in UTC if it has a zone; null if it is out of range."""
         return moment.try_cast("date")
 
     def days(self, day: Any) -> Any:
@@ -187,11 +190,11 @@ class Engine:
         return lambda: iter(query.to_pyarrow_batches())
 
     def keep(self, relation: Any) -> tuple[Any, Callable[[], None] | None]:
-        """The rows, computed once and held by the engine; and a call that lets them go, where one is needed."""
+        """The rows, computed once and held by the engine; and a call that releases them, if one is needed."""
         return relation.cache(), None
 
     def hold(self, relation: Any) -> tuple[Any, Callable[[], None] | None]:
-        """The same for a table that is let go with its connection, however long somebody refers to it."""
+        """The same for a table that is dropped with its connection, even if somebody still refers to it."""
         return self.keep(relation)
 
     def show(self, table: Any, beside: Any) -> tuple[Any, Callable[[], None] | None]:
@@ -211,7 +214,8 @@ MACROS = {
 
 
 class DuckDB(Engine):
-    """In the process. Its casts round to the nearest integer, ties to even, and its sums are 128 bits wide."""
+    """DuckDB, inside this process.
+    Its casts round to the nearest integer, ties to even, and its sums are 128 bits wide."""
 
     name = "duckdb"
 
@@ -440,3 +444,16 @@ def _call(name: str, result: str, *values: Any) -> Any:
     function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     signature = (tuple(v.type() for v in values), dt.dtype(result))
     return ibis.udf.scalar.builtin(function, name=name, signature=signature)(*values)
+
+
+LEAST_MIB = 1024
+
+
+def memory_in_mib(memory: str) -> int:
+    """A limit such as "1GB" or "512MiB", in MiB, and at least what Spark needs to start."""
+    units = {"k": 1 / 1024, "m": 1, "g": 1024, "t": 1024**2}
+    pattern = r"\s*([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*([kmgt])i?b?\s*"
+    found = re.fullmatch(pattern, memory.lower()) if isinstance(memory, str) else None
+    if found is None or float(found[1]) == 0:
+        raise InvalidParameter(parameter="memory", value=memory, must='be a size such as "4GB"')
+    return max(LEAST_MIB, int(float(found[1]) * units[found[2]]))

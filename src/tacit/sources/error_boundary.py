@@ -87,14 +87,14 @@ def watch(watcher: Watcher) -> Iterator[None]:
 
 
 def tell(what: str, done: int, of: int | None = None) -> None:
-    """Say how far the work is, if somebody watches."""
+    """Reports the progress of the work, if somebody watches."""
     current = _current.get()
     if current is not None:
         current.tell(Step(what=what, done=done, of=of))
 
 
 def counted(batches: Iterable[T], what: str = "rows read") -> Iterator[T]:
-    """The same batches; their rows are told as they pass. An engine may fetch them from a thread of its own."""
+    """The same batches; counts their rows for the progress. An engine may fetch them from a thread of its own."""
     current = _current.get()
 
     def passed() -> Iterator[T]:
@@ -124,7 +124,7 @@ def stopped() -> KeyboardInterrupt | None:
 
 
 def each(things: Iterable[T], what: str) -> Iterator[T]:
-    """The same things; the progress shows their number before each of them, and at the end."""
+    """The same things; the progress shows a number before each of them, and at the end."""
     known = list(things)
     for done, thing in enumerate(known):
         tell(what, done, len(known))

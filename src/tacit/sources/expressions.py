@@ -13,8 +13,9 @@ Grammar (keywords in any case; a column with an odd name is written in `backtick
           | column "is" ["not"] "missing"
 
 Logic has three values. A test of a missing value is unknown; not unknown is unknown; "a and b" is false if one of them
-is false, else unknown if one is unknown; "a or b" is true if one is true, else unknown if one is unknown. A row is kept
-only where the whole is true. "is missing" is never unknown. Filters test the declared value: clamped, and replaced if
+is false, else unknown if one is unknown; "a or b" is true if one is true, else unknown if one is unknown. A row stays
+only if the whole condition is true.
+"is missing" is never unknown. Filters test the declared value: clamped, and replaced if
 missing, as the schema says. The test of a row looks at that row alone.
 """
 
@@ -293,7 +294,7 @@ FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
 
 
 def parse(text: str | Expression) -> Expression:
-    """The tree of a filter; an expression that is one already is returned as it is."""
+    """The tree of a filter; returns a parsed expression unchanged."""
     if isinstance(text, Expression):
         return text
     if not isinstance(text, str):
@@ -445,7 +446,7 @@ class _Parser:
         if self.next.kind == "sign" and self.next.text in OPERATORS:
             operator = self.operator()
             if self.next.kind in ("word", "quoted") and not self.next.is_word("true", "false"):
-                raise self.fail("a constant is needed (words stand in quotes; columns are not compared)")
+                raise self.fail("a constant is needed (put words in quotes; columns are not compared)")
             return Compare(column=column, operator=operator, value=self.constant())
         return IsTrue(column=column)
 

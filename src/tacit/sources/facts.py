@@ -1,20 +1,21 @@
 """Facts: the preconditions of the numbers of a read, established on the state of the data that gives them.
 
-A sensitivity, a public number or a budget rests on more than the schema: that every file is read once, that the keys of
-a public table do not repeat, that no row decides how many rows there are, that the rows belong to the table whose
-ledger is charged. Code that opens data establishes all of it and hands it on as one object, `Facts`. Nobody asks the
+A sensitivity, a public number or a budget rests on more than the schema: every file is read once, the keys of a
+public table do not repeat, no row decides the number of rows, and the rows belong to the table whose ledger is
+charged. Code that opens data establishes all of it and hands it on as one object, `Facts`. Nobody asks the
 file system again afterwards.
 
 How it stays true when the data change:
 
-- `state` is what the disk (or the engine) says of the data before their first byte is looked at.
-- Before every read the state is compared with that of now. Where it differs, the data are opened anew, and everything
+- `state` is the state of the data on the disk (or in the engine) before their first byte is read. - Before every read
+this state is compared with the present one. Where it differs, the data are opened anew, and everything
   is established again: before the charge if the curator notices first, with the words of the error; after it with the
   one fixed sentence of the error boundary.
 - After every read it is compared once more. If the data were changed meanwhile the numbers are thrown away, and read
   again from the beginning.
 
-So one release is of one state, whose facts hold. A copy in an engine of our own (text, workbooks, statistics files,
+So each release reads one state of the data, and the facts hold for it. A copy in an engine of our own (text,
+workbooks, statistics files,
 databases, frames) is compared until it is whole. After that nobody else can change it.
 """
 
@@ -43,7 +44,7 @@ class FileState:
 
 
 def states_of(paths: Iterable[Path], *, source: str, hint: str = "") -> tuple[FileState, ...]:
-    """The states of these files; an error if one is not there, or if two names are one file."""
+    """The states of these files; an error if one does not exist, or if two names are one file."""
     found = []
     for path in paths:
         try:
@@ -62,7 +63,7 @@ def states_of(paths: Iterable[Path], *, source: str, hint: str = "") -> tuple[Fi
         )  # fmt: skip
     if len({(s.device, s.inode) for s in found}) != len(found):
         raise BadData(
-            source=source, problem="is one file under two names among those that were given",
+            source=source, problem="is one file that was given under two names",
             hint="each row would count twice: give each file once",
         )  # fmt: skip
     if not all(os.access(s.path, os.R_OK) for s in found):
@@ -103,7 +104,7 @@ class Facts:
         return tuple(s for s in self.state if isinstance(s, FileState))
 
     def admits(self, other: Facts) -> bool:
-        """May rows with these other facts be read for what was charged on ours? The same files, of the same people."""
+        """Whether rows with these other facts may be read for a charge on ours. The same files, of the same people."""
         kept = ("protected", "counted", "made_up", "single", "public")
         return all(getattr(self, name) == getattr(other, name) for name in kept)
 

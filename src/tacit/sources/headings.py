@@ -24,7 +24,7 @@ VALUE = re.compile(r"\s*[+-]?[0-9][0-9.,/:\- ]*\s*|\s*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heading:
-    """One column: its name, the type in which it is stored, and the kind of declaration that such a type may get.
+    """One column: its name, its stored type, and the kind of declaration that fits this type.
 
     `kind` is nothing if the type says nothing. `keys` are values that the metadata list with labels.
     """

@@ -1,4 +1,5 @@
-"""The mark of a table that describes nobody: written by anybody who makes one up, and read from metadata alone.
+"""The mark of a table that describes nobody: programs that make up a table write it, and readers find it in metadata
+alone.
 
 A twin is known by a column of its own (`tacit.sources.made_up`). The survey of the demo, which is released as any table
 is, has its mark in the metadata of the Arrow schema, hence in the footer of its Parquet file. Anybody who wants to can
@@ -36,7 +37,7 @@ WIDE = (b"\xff\xfe", b"\xfe\xff")
 
 
 def marked(table: pyarrow.Table) -> pyarrow.Table:
-    """The table with the twins' column, if it has none yet."""
+    """The table with the twins' column, added if it is missing."""
     import pyarrow
 
     if MARK in table.column_names:
@@ -118,7 +119,8 @@ def bears_the_mark(metadata: Mapping[bytes, bytes] | None) -> bool:
 def is_made_up(data: Any) -> bool:
     """Is it a twin, or does it, or each Parquet file at this path, bear the mark? No row is read.
 
-    Of data as they are now. The read may have seen other rows: `Facts.made_up` is about those.
+    Whether the data are made up, in their present state.
+    The read may have seen other rows: `Facts.made_up` is about those.
     """
     import pyarrow
     import pyarrow.parquet

@@ -1,8 +1,8 @@
-"""Every margin of a list of columns, as exact integers: how many rows lie in each cell of each set of columns.
+"""Every margin of a list of columns, as exact integers: the number of rows in each cell of each set of columns.
 
-A row that has no key on an axis (its value is missing, or none of the declared ones) lies in a last cell of that axis,
-so that each row is counted exactly once in every margin. An engine that runs in this process hands over the keys of
-its rows, and they are counted here, batch by batch; a distributed one counts, and only counts leave it. Both give the
+A row without a key on an axis (its value is missing, or not declared) lies in a last cell of that axis, so that each
+row is counted exactly once in every margin. An engine in this process hands over the keys of its rows, and they are
+counted here, batch by batch. A distributed engine counts, and returns only counts. Both give the
 same integers.
 """
 
@@ -56,7 +56,7 @@ class MarginCells(Cells):
     margins: dict[Margin, Integers] = field(repr=False)
 
     def clear(self) -> None:
-        """Lets go of the counts, wherever this object is still held."""
+        """Drops the counts, even if this object is still held."""
         self.margins.clear()
 
 
@@ -127,7 +127,7 @@ def counts_of(
 
 
 def _by_engine(table: Table, request: MarginsWanted, key: bytes | None) -> dict[Margin, Integers]:
-    """Counted by the engine over declared keys; cells without a key are what is left of the smaller margins."""
+    """Counted by the engine over declared keys; cells without a key are the rest of the smaller margins."""
     needed = {s for m in request.margins for k in range(len(m) + 1) for s in itertools.combinations(m, k)}
     ordered = sorted(needed, key=lambda m: (len(m), m))
     count = CountRows(where=request.where)
@@ -145,7 +145,7 @@ def _by_engine(table: Table, request: MarginsWanted, key: bytes | None) -> dict[
 def _with_absent(margin: Margin, known: Mapping[Margin, Integers], always: Sequence[bool]) -> Integers:
     """The table with a last cell on each axis: rows with some keys, less those that have one more.
 
-    A margin of fewer columns counts rows whatever their other keys are; subtracting its refinements, axis by axis,
+    A margin of fewer columns counts rows with any other keys; subtracting its refinements, axis by axis,
     leaves those without a key there.
     """
 

@@ -1,8 +1,8 @@
 """A table as it is, for its custodian's eyes: every column, nothing declared, nothing protected.
 
 Numbers computed here are exact and have no guarantee. It serves rooms that measure or treat a table before anything is
-published (`tacit.anonymity`), never a release under differential privacy. Rows stay in the engine; what is asked comes
-back as Arrow, inside the error boundary.
+published (`tacit.anonymity`), never a release under differential privacy. Rows stay in the engine; answers come back
+as Arrow, inside the error boundary.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from tacit.errors import BadData, ReadFailed, UnknownName, WrongType
-from tacit.sources import error_boundary, spark
+from tacit.sources import error_boundary
 from tacit.sources.compiling import bytewise, check_columns
-from tacit.sources.engines import DuckDB, engine_of, text_of_query
+from tacit.sources.engines import DuckDB, engine_of, memory_in_mib, text_of_query
 from tacit.sources.opening import Opened, Wish
 from tacit.sources.opening.files import Files
 from tacit.sources.opening.joining import names_of
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 class _Undeclared(Schema):
-    """The schema of a table of which nothing is declared: text stays text."""
+    """The schema of a table without declarations: text stays text."""
 
     __slots__ = ()
 
@@ -65,7 +65,7 @@ class Microdata:
         return self.relation[column].type()
 
     def number(self, column: str) -> Any:
-        """The column as a number: as it is, or as its text is read; null where it is none."""
+        """The column as a number: a number unchanged, a text by its value; null if it is none."""
         value = self.relation[column]
         kind = value.type()
         if kind.is_string():
@@ -161,7 +161,7 @@ class Microdata:
             return error_boundary.rows(action, source=self.source)
 
     def close(self) -> None:
-        """Lets go of what the engine holds."""
+        """Drops what the engine holds."""
         with self._lock:
             self._finalize()
 
@@ -178,7 +178,7 @@ def open_microdata(data: Any, *, engine: str | None = None, memory: str = MEMORY
         return data
     if engine is not None and (not isinstance(engine, str) or engine not in ENGINES):
         raise UnknownName(what="engine", name=str(engine), known=ENGINES)
-    spark.memory_in_mib(memory)
+    memory_in_mib(memory)
     names = _names(data)
     if not names:
         raise BadData(source="the table", problem="has no columns", hint="give it a header")

@@ -75,7 +75,8 @@ def integers(column: Any, *, wide: bool) -> AnyArray:
 
 
 def texts(column: Any) -> Any:
-    """Unknown keys as Arrow text; null if there is none, or bytes that are no text. However long: 64-bit offsets."""
+    """Unknown keys as Arrow text; null for a missing one, or for bytes that are no text.
+    However long: 64-bit offsets."""
     import pyarrow as pa
 
     raw = column.cast(pa.large_binary())
@@ -114,7 +115,7 @@ def _in_engine(axis: Axis, reader: Reader) -> bool:
 
 
 def key_packs(axes: Sequence[Axis], reader: Reader) -> list[tuple[Axis, ...]]:
-    """Neighbouring axes whose joint key the engine computes; a long list of words stands alone."""
+    """Neighbouring axes whose joint key the engine computes; a long list of words forms a group by itself."""
     packs: list[tuple[Axis, ...]] = []
     for axis in axes:
         joined = (*packs[-1], axis) if packs else (axis,)
@@ -127,7 +128,7 @@ def key_packs(axes: Sequence[Axis], reader: Reader) -> list[tuple[Axis, ...]]:
 
 
 def _code(axis: Axis, reader: Reader) -> Any:
-    """The row's place on the axis as a 64-bit integer; null if it has none."""
+    """The row's place on the axis as a 64-bit integer; null without one."""
     import ibis
 
     key = reader.key(axis)
@@ -170,7 +171,7 @@ class Occupied:
         self.values: dict[Aggregate, list[AnyArray]] = {a: [] for a in columns}
 
     def add(self, batch: Any) -> None:
-        """One batch; a long list is looked through once for as many keys as it is long, a public number."""
+        """Adds one batch. A long list is searched once for as many keys as its length, a public number."""
         self.waiting.append(batch)
         self.rows += batch.num_rows
         if self.rows >= self.enough:

@@ -1,7 +1,7 @@
-"""How a text file might be written, where it is read as almost nothing under the words that were declared. PRIVATE.
+"""Other spellings of a text file that is almost empty under the declared words. PRIVATE.
 
-Settings are never guessed for a release: what is found here is shown to the custodian, who has looked by then and may
-write it into the plan. Each proposal names the words of `[data]` and the share of texts that they would read.
+A release never guesses settings. The custodian, who has looked at the data by then, sees them here and may write them
+into the plan. Each proposal names the words of `[data]` and the share of texts that they would read.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ ORDINARY = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnSeen:
-    """One declared column: how many rows are missing, outside, or out of reach of the declaration.
+    """One declared column: the numbers of rows that are missing, outside, or out of reach of the declaration.
 
     `missing` are rows without a value as it is read. `out_of_domain` are the commonest values
     outside of the declared keys.
@@ -79,7 +79,7 @@ class PeopleSeen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellsSeen:
-    """The cells of one question: how many hold somebody, and the smallest of those, by rows and by people.
+    """The cells of one question: the number of occupied cells, and the smallest of them, by rows and by people.
 
     `sizes` are the sizes of all occupied cells, in the unit's own terms, rising.
     """
@@ -161,7 +161,7 @@ def _keys(table: Table, name: str, column: Category) -> ColumnSeen:
 
 
 def _many_keys(table: Table, name: str, values: Sequence[Any], counts: Any) -> ColumnSeen:
-    """The same for a list that is too long to be written into a query: values are compared as they come."""
+    """The same for a list that is too long for a query: values are compared as they arrive."""
     known, used, inside, missing, rows = set(values), 0, 0, 0, 0
     others: list[tuple[int, str]] = []
     for cell in _all(table, counts):
@@ -208,7 +208,8 @@ def people_seen(table: Table) -> PeopleSeen | None:
 def cells_seen(
     table: Table, request: Aggregation, *, rows: int, shown: Sequence[Axis] | None = None
 ) -> CellsSeen | None:
-    """The cells of a question by rows or people; None if it has none. `rows` says how long the table is.
+    """The number of cells with rows or people of a question; None if it has no cells.
+    `rows` is the number of rows of the table.
 
     `shown` are the axes of the answer, if the request has more: the ranges behind a quantile are no cells of it. A row
     is in a cell if any aggregate counts it: in that of a proportion whether its test is passed or not.
@@ -283,7 +284,7 @@ def _any_of(keys: Mapping[str, Any], wanted: Sequence[tuple[Any, ...]]) -> Any:
 
 
 def _label(axes: Sequence[Axis], key: Sequence[Any]) -> str:
-    """A cell's name for people: keys of lists as they are, others by their label."""
+    """A cell's name for people: keys of lists unchanged, others by their label."""
     told = []
     for axis, value in zip(axes, key, strict=True):
         plain = isinstance(axis, Listed | OpenAxis) or axis.size is None
@@ -292,7 +293,7 @@ def _label(axes: Sequence[Axis], key: Sequence[Any]) -> str:
 
 
 def texts_seen(table: Table, names: Sequence[str], tests: Mapping[str, str]) -> dict[str, dict[str, int]]:
-    """Of a table of bare text: for each column how many texts there are, and how many match each pattern."""
+    """For each column of a table of bare text: the number of texts, and the number that match each pattern."""
     relation, engine = table.relation, table.dialect
     out: dict[str, dict[str, int]] = {}
     for name in names:
@@ -315,7 +316,7 @@ def _one(table: Table, query: Any) -> dict[str, Any]:
 
 
 def _all(table: Table, query: Any) -> Iterator[dict[str, Any]]:
-    """The rows of a small result; read behind the door, as all rows are."""
+    """The rows of a small result; read inside the error boundary, as all rows are."""
     start: Callable[[], Iterator[Any]] = table.dialect.batches(query)
     for row in table.read(lambda: [r for batch in start() for r in batch.to_pylist()]):
         # DuckDB's sums of integers are 128 bits wide, and Arrow gives them as decimals.
@@ -340,7 +341,7 @@ WORDS = ("NA", "N/A", "NULL", ".", "-", "nan")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """Words of `[data]` that would read more, and of how much."""
+    """Words of `[data]` that would read more, and the amount of it."""
 
     words: str
     reason: str
@@ -348,7 +349,7 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextSeen:
-    """The texts of one column: how many rows have one, and how many look like what."""
+    """The texts of one column: the number of rows with one, and the number that fits each pattern."""
 
     texts: int
     looks: Mapping[str, int]
@@ -360,7 +361,7 @@ def is_text(data: Any) -> bool:
 
 
 def stored_names(data: str | os.PathLike[str]) -> set[str]:
-    """The names in the header: a declared column may be made of others."""
+    """The names in the header, since a declared column may be computed from others."""
     return set(names_in(data if isinstance(data, Files) else Files(path=os.fspath(data)))[1])
 
 

@@ -6,14 +6,14 @@ additive are ever added up: a count of people is read in a grouping of its own c
 numbers as reading alone, and the rows never decide which questions are put together.
 
 The result has one row for each cell; keys that were not declared are dropped batch by batch, before they take memory.
-Types come from the declaration: a key is text or a 64-bit integer, whatever is stored.
+Types come from the declaration: a key is text or a 64-bit integer, in any storage.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -26,9 +26,10 @@ from tacit.sources import error_boundary
 from tacit.sources.axes import Aggregate, Axis, CountPeople, CountRows, Listed, OpenAxis, cell_count, is_wide
 from tacit.sources.bounding import bounded_relation, reader_of
 from tacit.sources.columns import Category
+from tacit.sources.compiling import Reader
 from tacit.sources.engines import ORDER
 from tacit.sources.error_boundary import polled, tell
-from tacit.sources.expressions import Expression
+from tacit.sources.expressions import And, Expression
 from tacit.sources.occupied import (
     Lists,
     Occupied,
@@ -102,7 +103,7 @@ class Cells:
     keys: tuple[npt.NDArray[Any], ...] | None = None
 
     def clear(self) -> None:
-        """Lets go of the integers, wherever this object is still held."""
+        """Drops the integers, even if this object is still held."""
         self.values.clear()
 
 
@@ -153,7 +154,7 @@ def _passes(table: Table, requests: Sequence[Aggregation], key: bytes | None) ->
 
 
 class _Pass:
-    """Requests that one query answers, and what there is to know of them when one more is to join."""
+    """Requests that one query answers, and the facts that decide whether another may join."""
 
     def __init__(self, relation: Any) -> None:
         self.relation = relation
@@ -181,7 +182,7 @@ class _Pass:
         people, for unknown keys or for occupied cells must ask for the finest grouping itself, and where nobody asks
         for that it must be small.
 
-        Where the engine is `thrifty`, one pass must be less work than two: a finer grouping than anybody asks for
+        Where the engine is `thrifty`, one pass must be less work than two: a finer grouping than the pass has
         saves nothing if it is shared for counting alone. A grouping by two keys takes longer than two by one each; a
         sum takes longer than both.
         """
@@ -200,7 +201,10 @@ class _Pass:
             return True
         if math.prod(sizes.values()) > REFINEMENT:
             return False
-        return not thrifty or any(a in self.aggregates and a != CountRows() for a in request.aggregates)
+        # A grouping that is made anyhow costs one column more; a finer one must save an aggregate.
+        made_anyhow = finest == frozenset(self.sizes)
+        shares = any(a in self.aggregates and a != CountRows() for a in request.aggregates)
+        return made_anyhow or not thrifty or shares
 
 
 PREPARED = 64
@@ -213,12 +217,14 @@ def _one_pass(table: Table, relation: Any, requests: list[Aggregation]) -> list[
     if kept is not None and kept[0] is relation:
         _, start, names, columns, coded = kept
         return _collected(table, start, [_Collector(r, names, columns, coded, table) for r in requests])
-    reader = reader_of(table, relation)
-    axes = list(dict.fromkeys(a for r in requests for a in r.axes))
+    whole, axes = relation, list(dict.fromkeys(a for r in requests for a in r.axes))
     wanted = list(dict.fromkeys(a for r in requests for a in r.aggregates))
-    measures = {f"v{i}": reader.aggregate(a) for i, a in enumerate(wanted)}
+    relation, asked = _behind_filter(table, relation, wanted)
+    reader = reader_of(table, relation, kept_of=whole)
+    measures = {f"v{i}": reader.aggregate(a) for i, a in enumerate(asked)}
     if requests[0].sparse:
-        return _occupied(table, relation, requests, measures, {a: f"v{i}" for i, a in enumerate(wanted)})
+        columns = {a: f"v{i}" for i, a in enumerate(wanted)}
+        return _occupied(table, relation, requests, measures, columns, reader)
     names = {axis: f"k{i}" for i, axis in enumerate(axes)}
     shared = all(set(r.axes) == set(axes) for r in requests)
     late = table.dialect.batchwise or shared
@@ -238,8 +244,35 @@ def _one_pass(table: Table, relation: Any, requests: list[Aggregation]) -> list[
     start = table.dialect.batches(query)
     if len(table.prepared) >= PREPARED:
         table.prepared.clear()
-    table.prepared[place] = (relation, start, names, columns, coded)
+    table.prepared[place] = (whole, start, names, columns, coded)
     return _collected(table, start, [_Collector(r, names, columns, coded, table) for r in requests])
+
+
+def _behind_filter(
+    table: Table, relation: Any, wanted: Sequence[Aggregate]
+) -> tuple[Any, Sequence[Aggregate]]:
+    """The rows that pass what all these aggregates ask of a row, and the aggregates without it.
+
+    A row counts where its filter is true, and a filter of several parts is true where each part is. So rows for which
+    a common part is not true count nowhere, and are not grouped. The rows are bounded already: a filter in front of
+    that would let a person's other rows decide which of them count.
+    """
+    each = [_parts(a.where) for a in wanted]
+    common = [part for part in dict.fromkeys(each[0]) if all(part in parts for parts in each)]
+    if not common:
+        return relation, wanted
+    reader = reader_of(table, relation)
+    relation = relation.filter(*(reader.test(part) for part in common))
+    out = []
+    for aggregate, parts in zip(wanted, each, strict=True):
+        left = tuple(part for part in parts if part not in common)
+        out.append(replace(aggregate, where=And(parts=left) if len(left) > 1 else left[0] if left else None))
+    return relation, out
+
+
+def _parts(where: Expression | None) -> tuple[Expression, ...]:
+    """What must be true, all of it, for a row to pass."""
+    return where.parts if isinstance(where, And) else () if where is None else (where,)
 
 
 def _placed(table: Table, query: Any, names: dict[Axis, str]) -> tuple[Any, frozenset[str]]:
@@ -263,7 +296,7 @@ def _placed(table: Table, query: Any, names: dict[Axis, str]) -> tuple[Any, froz
 
 
 def _shown(table: Table, axis: Listed) -> Any:
-    """The declared list as a table of the engine, made once; None if the engine wants none."""
+    """The declared list as a table of the engine, made once; None if the engine needs none."""
     if axis not in table.shown:
         given = table.dialect.listed(words_of(axis, table.lists), table.relation)
         table.shown[axis] = given and given[0]
@@ -289,9 +322,10 @@ def _occupied(
     requests: list[Aggregation],
     measures: dict[str, Any],
     columns: dict[Aggregate, str],
+    reader: Reader,
 ) -> list[Cells]:
     """Requests for the occupied cells of the same axes: one group-by, keys as numbers."""
-    reader, axes = reader_of(table, relation), requests[0].axes
+    axes = requests[0].axes
     packs = key_packs(axes, reader)
     keys = {f"k{i}": pack_key(pack, reader) for i, pack in enumerate(packs)}
     gathered = Occupied(axes, packs, columns, reader, table.lists)
@@ -378,7 +412,7 @@ class _Collector:
         return self._open_cells()
 
     def _open_cells(self) -> Cells:
-        """Keys in an order that depends on them alone, those that nobody has who passes the filter left out.
+        """Keys in an order that depends on them alone; keys without a row that passes the filter are left out.
 
         The engine's own order may tell in which order rows lie: what it says is sorted by a number of each key is
         looked at, and where two keys have one number, or none has any, they are sorted by their text.
@@ -447,14 +481,14 @@ class RowsWanted(Aggregation):
 
     @property
     def names(self) -> frozenset[str]:
-        """All columns that are looked at."""
+        """All columns that the query reads."""
         more = self.where.columns() if self.where is not None else frozenset()
         return frozenset({*self.columns, *self.categories}) | more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingRows(Cells):
-    """Values by column, one entry a row, NaN where missing. PRIVATE: they have no noise, and are let go by `clear`.
+    """Values by column, one entry a row, NaN where missing. PRIVATE: they have no noise; `clear` drops them.
 
     Measured columns are in steps above the lowest, from 0 to the width; categories are places in their lists.
     """
@@ -463,7 +497,7 @@ class TrainingRows(Cells):
     rows: dict[str, Floats] = field(repr=False)
 
     def clear(self) -> None:
-        """Lets go of the rows, wherever this object is still held."""
+        """Drops the rows, even if this object is still held."""
         self.rows.clear()
 
 

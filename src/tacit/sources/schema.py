@@ -64,7 +64,7 @@ def integer(
 def category(
     values: Sequence[str] | Sequence[int] | None = None, *, missing: str | int | None = None
 ) -> Category:
-    """One of these values; without a list, values that are not known in advance."""
+    """One of these values; without a list, the values are not known in advance."""
     if isinstance(values, str):
         refuse("values", values, "be a list", 'for example category(["CA", "NY"])')
     listed = isinstance(values, Iterable) and not isinstance(values, bytes) and not hasattr(values, "mask")
@@ -147,7 +147,7 @@ class Schema(Mapping[str, Column]):
         check_names(columns)
         self._columns = dict(columns)
         trees = {name: parse(column.derived) for name, column in columns.items() if column.derived}
-        self._derived = {name: trees[name] for name in check_derived(trees, self._columns)}
+        self._derived = {name: trees[name] for name in check_derived(trees, self._columns)} if trees else {}
         self._text = ""
 
     def __getitem__(self, name: str) -> Column:
@@ -195,7 +195,7 @@ class Schema(Mapping[str, Column]):
 
     @property
     def derived(self) -> Mapping[str, Node]:
-        """The columns that are computed, each behind those that it is computed from."""
+        """The computed columns, each behind the columns that it uses."""
         return self._derived
 
     @property
@@ -212,7 +212,7 @@ class Schema(Mapping[str, Column]):
 
     @property
     def text(self) -> str:
-        """All declarations as one canonical text, made once; numbers that JSON does not have are written as text."""
+        """All declarations as one canonical text, made once; numbers outside JSON are written as text."""
         if not self._text:
             self._text = canonical(_written(self.describe()), what="schema")
         return self._text

@@ -1,8 +1,8 @@
 """Private folders for what does not fit in memory, which do not outlive the process.
 
-Engines spill rows to disk. A folder is removed when its table is closed and when the process ends. A process that is
-killed can remove nothing, so a small shell, started with the first folder, waits for the end of a pipe that only this
-process holds open, and removes the folders then, however the process died. Where no shell can be started, or that one
+Engines spill rows to disk. A folder is removed when its table is closed and when the process ends. A killed process
+can remove nothing. So a small shell, started with the first folder, waits for the end of a pipe that only this
+process holds open, and then removes the folders. Where no shell can be started, or that one
 is killed too, the next process finds that nobody holds the folder's lock any more, and removes it.
 """
 
@@ -67,7 +67,7 @@ def remove(folder: Path) -> None:
 
 
 def sweep() -> None:
-    """Removes what processes of this user left behind that are no longer there."""
+    """Removes the files of this user's processes that have ended."""
     with contextlib.suppress(OSError):
         for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
             with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Spark sessions: the user's own, left as it is, or a local one that is made here, quiet and private.
+"""Spark sessions: the user's own, unchanged, or a local one that is made here, quiet and private.
 
 The local session keeps its files in a temporary folder, listens on the loopback address alone, has no web page and
 writes no log: engines quote rows in their logs. It lives as long as the process, since a start takes seconds.
@@ -18,10 +18,10 @@ from typing import Any
 
 from tacit.errors import InvalidParameter
 from tacit.sources import scratch
+from tacit.sources.engines import memory_in_mib
 
 JAVA = 17
 """The oldest Java that Spark 4 runs on; Spark 3.5 would run on older ones."""
-LEAST_MIB = 1024
 LOG = "rootLogger.level = OFF\n"
 _local: list[Any] = []
 
@@ -32,16 +32,6 @@ def java_command() -> str | None:
     if home:
         return shutil.which("java", path=str(Path(home) / "bin"))
     return shutil.which("java")
-
-
-def memory_in_mib(memory: str) -> int:
-    """A limit such as "1GB" or "512MiB", in MiB, and at least what Spark needs to start."""
-    units = {"k": 1 / 1024, "m": 1, "g": 1024, "t": 1024**2}
-    pattern = r"\s*([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*([kmgt])i?b?\s*"
-    found = re.fullmatch(pattern, memory.lower()) if isinstance(memory, str) else None
-    if found is None or float(found[1]) == 0:
-        raise InvalidParameter(parameter="memory", value=memory, must='be a size such as "4GB"')
-    return max(LEAST_MIB, int(float(found[1]) * units[found[2]]))
 
 
 def _missing(what: str, hint: str) -> InvalidParameter:
@@ -190,7 +180,7 @@ def _plain(path: str) -> str:
 def read_parquet(
     session: Any, files: Sequence[tuple[str, Mapping[str, str | None]]], columns: Sequence[str]
 ) -> Any:
-    """Parquet files as one frame; with each file the columns that its path tells."""
+    """Parquet files as one frame; with each file, the columns in its path."""
     from pyspark.sql import functions
 
     told = [name for name in files[0][1] if name in columns]

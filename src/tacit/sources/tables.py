@@ -12,16 +12,17 @@ import hashlib
 import json
 import os
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tacit.errors import BadData, InvalidParameter, ReadFailed, UnknownName
 from tacit.guarantees import GroupOf, Neighbours, People, Rows, Unit
 from tacit.sources import error_boundary, spark
 from tacit.sources.compiling import selected
-from tacit.sources.engines import Engine, engine_of
+from tacit.sources.engines import Engine, engine_of, memory_in_mib
 from tacit.sources.facts import Facts
 from tacit.sources.made_up import MARK
 from tacit.sources.occupied import Lists
@@ -34,6 +35,9 @@ from tacit.sources.opening.parquet import open_parquet
 from tacit.sources.opening.statfiles import open_statistics, open_workbook
 from tacit.sources.opening.textfiles import open_text
 from tacit.sources.schema import Schema
+
+if TYPE_CHECKING:
+    from tacit.sources.kept import KeptRows
 
 # A digest that changes when the data change, so that a repeated question can be answered from the record.
 #
@@ -126,7 +130,7 @@ def _rows_replaced(unit: Unit) -> bool:
 
 
 def people_of(unit: Unit) -> People | None:
-    """The person whom a unit protects, alone or with others; None if rows are protected."""
+    """The person whom a unit protects, alone or with others; None for a unit of rows."""
     base = unit.of if isinstance(unit, GroupOf) else unit
     return base if isinstance(base, People) else None
 
@@ -135,9 +139,10 @@ class Table:
     """A table in an engine, as declared.
 
     `facts` are what was established of the data in the state that is read; `conditions` what must be believed of them,
-    for certificates. `bounded` and `prepared` keep rows and queries
-    for later questions, only as long as nobody else can have changed what they were made from; `lists` and `shown`
-    hold declared lists, in this process and in the engine.
+    for certificates. `taken_at` is when the state was taken, in nanoseconds, `keep` where bounded rows are kept for
+    others, if a custodian asked for that, and `kept_in` the file that they were read from. `bounded` and `prepared`
+    keep rows and queries for later questions, only as long as nobody else can have changed what they were made from;
+    `lists` and `shown` hold declared lists, in this process and in the engine.
     """
 
     def __init__(
@@ -166,6 +171,8 @@ class Table:
         self._digests: dict[bytes, str] = {}
         self._stamped: dict[bytes, tuple[Any, ...]] = {}
         self._declared = ""
+        self.keep: KeptRows | None = None
+        self.kept_in: Path | None = None
         self.bounded: dict[Any, Any] = {}
         self.prepared: dict[Any, Any] = {}
         self.lists: Lists = {}
@@ -183,7 +190,7 @@ class Table:
         self._finalize = weakref.finalize(self, _close, self._stack, self._passing)
 
     def _take(self, opened: Opened) -> None:
-        """Reads from what was opened, from now on; it is checked as a whole, whenever it is opened."""
+        """Reads from the opened data from now on; each opening checks them whole."""
         replaced = _rows_replaced(self.unit)
         if replaced and not opened.facts.counted:
             raise BadData(
@@ -196,6 +203,7 @@ class Table:
             opened.relation, stored, schema=self.schema, person=self.person, engine=self.dialect, source=self.source
         )  # fmt: skip
         self.facts: Facts = opened.facts
+        self.taken_at = time.time_ns()
         counted = (opened.facts.counted_if,) if replaced and opened.facts.counted_if else ()
         self.conditions = (*opened.conditions, *counted)
         self._opened = opened
@@ -225,9 +233,9 @@ class Table:
         return self.together(lambda: self._answered(action))
 
     def together(self, action: Callable[[], T]) -> T:
-        """The result of an action that reads several times: all of it of one state, whose facts hold.
+        """The result of an action that reads several times, always from one state of the data whose facts hold.
 
-        If the data were changed meanwhile, what it gave is thrown away, and the action is run again.
+        If the data change meanwhile, the result is dropped and the action runs again.
         """
         with self._lock:
             if self._reading:
@@ -253,6 +261,13 @@ class Table:
     def _answered(self, action: Callable[[], T]) -> T:
         with contextlib.suppress(ReadFailed):
             return error_boundary.rows(action, source=self.source)
+        if self.kept_in is not None:
+            # A damaged copy must not stop the table: it goes, perhaps the engine with it, and rows are bounded anew.
+            self.kept_in.unlink(missing_ok=True)
+            self.keep = self.kept_in = None
+            error_boundary.rows(self._open_again, source=self.source)
+            with contextlib.suppress(ReadFailed):
+                return error_boundary.rows(action, source=self.source)
         if self._opened.rescue is None or self._rescued:
             raise ReadFailed(source=self.source)
         self._forget()
@@ -291,7 +306,7 @@ class Table:
             error_boundary.metadata(self._open_again, source=self.source, problem="cannot be read any more")
 
     def _changed(self) -> bool:
-        """Are the data no longer in the state whose facts we have? Not asked of a copy."""
+        """Whether the data have left the state whose facts we have. Not asked of a copy."""
         opened = self._opened
         if opened.now is None or (self._loaded and not opened.in_place):
             return False
@@ -314,7 +329,7 @@ class Table:
 
     @contextlib.contextmanager
     def _snapshot(self) -> Iterator[None]:
-        """Tables that others can change are read in one transaction, where DuckDB holds them."""
+        """Reads tables that others can change in one transaction, if DuckDB holds them."""
         if self._opened.owned or self.engine != "duckdb":
             yield
             return
@@ -332,7 +347,7 @@ class Table:
                     connection.commit()
 
     def _forget(self) -> None:
-        """Lets go of what was made from rows that may no longer be what they were."""
+        """Drops everything made from rows that may have changed."""
         self.bounded.clear()
         self.prepared.clear()
         self.shown.clear()
@@ -412,7 +427,7 @@ def open_table(
             must="name a column that the table has, not a derived one",
         )
     columns = tuple(dict.fromkeys([*schema.stored, *([whose.column] if whose else [])]))
-    spark.memory_in_mib(memory)  # a size, or an error that says so
+    memory_in_mib(memory)  # a size, or an error that says so
     wish = Wish(columns=columns, memory=memory, spark=engine == "spark", schema=schema)
 
     def again() -> Opened:
@@ -431,7 +446,7 @@ def open_table(
 
 
 def opened_data(data: Any, wish: Wish, engine: str | None, person: str | None = None) -> Opened:
-    """The table behind whatever was handed over; no row is read, but those of a joined table that is public."""
+    """The opened table for any given data; reads no row, except of a public joined table."""
     if isinstance(data, Joined):
 
         def opener(one: Any, wanted: Wish, where: str | None) -> Opened:

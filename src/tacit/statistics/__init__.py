@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tacit.statistics.base import GlobalSensitivity, Part, Question, Statistic
+from tacit.statistics.calibrated import Calibrated, calibrated
 from tacit.statistics.clipping import UnclippedMean
 from tacit.statistics.consistency import is_valid_histogram, nearest_histogram
 from tacit.statistics.counts import (
@@ -37,6 +38,7 @@ from tacit.statistics.moments import (
     sum,
     variance,
 )
+from tacit.statistics.post_stratified import PostStratified, post_stratified
 from tacit.statistics.quantiles import Quantiles, Ranges, median, quantile, quantiles, ranges
 from tacit.statistics.rates import Rate, rate
 from tacit.statistics.regression_table import RegressionTable, regression
@@ -54,6 +56,7 @@ from tacit.statistics.weighted import (
 
 __all__ = [
     "Areas",
+    "Calibrated",
     "ClampingBounds",
     "Count",
     "CountTable",
@@ -65,6 +68,7 @@ __all__ = [
     "Mean",
     "NoisyTable",
     "Part",
+    "PostStratified",
     "Proportion",
     "PublicTotals",
     "Quantiles",
@@ -88,6 +92,7 @@ __all__ = [
     "WeightedProportion",
     "WeightedRatio",
     "WeightedTotal",
+    "calibrated",
     "clamping_bounds",
     "consistent_margins",
     "consistent_tree",
@@ -104,6 +109,7 @@ __all__ = [
     "mean",
     "median",
     "nearest_histogram",
+    "post_stratified",
     "proportion",
     "public_totals",
     "quantile",

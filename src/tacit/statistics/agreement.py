@@ -22,7 +22,9 @@ from tacit.statistics.totals import Columns, Sizes, block_variance, half_width, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoisyBlock:
-    """A noisy table of a family: its columns, the noise of a number (None: exact), and where it is a table's cells."""
+    """A noisy table of a family: its columns, the noise of a number (None: exact), and the place of a table's cells
+    in it.
+    """
 
     columns: Columns
     law: PartNoise | None
@@ -78,7 +80,7 @@ class AgreeingTables:
 
 
 def joined(sets: Sequence[Columns]) -> list[tuple[int, int | None]]:
-    """The tables in an order in which each shares with all before it what it shares with one of them: that one beside.
+    """The tables in an order in which each shares with all earlier tables only columns of one of them, and that one.
 
     Then whole tables can be made one after the other. There is one if and only if the sets form an acyclic hypergraph;
     the next table is always one with the most columns that were met before (Tarjan and Yannakakis 1984).

@@ -1,8 +1,8 @@
 """A statistic (the query), and its question: the query for a declared table and unit.
 
-A statistic is a frozen object that knows no data. `statistic.on(schema, unit)` checks it against the schema and
-gives the question: which integers the engine adds up, which vectors of integers get noise, how far one unit can
-move them, and how the statistic is made of them. Nothing here reads a row, and nothing imports the engine.
+A statistic is a frozen object that knows no data. `statistic.on(schema, unit)` checks it against the schema and gives
+the question: the integers that the engine adds up, the vectors of integers that get noise, the largest move by one
+unit, and the way from these to the statistic. No code here reads a row or imports the engine.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _sensitivity(l1: int | Fraction, l2_squared: int | Fraction, linf: int | Fra
 
 
 def base_unit(unit: Unit) -> tuple[Unit, int]:
-    """The row or person that a unit is made of, and how many of them."""
+    """The row or person of which a unit consists, and their number."""
     base, size = (unit.of, unit.size) if isinstance(unit, GroupOf) else (unit, 1)
     if isinstance(base, Coupled) or not isinstance(base, Rows | People):
         raise UnitMismatch(
@@ -195,7 +195,7 @@ def simplex(total: int, unit: Unit, axes: Sequence[Axis] = ()) -> GlobalSensitiv
 
 
 def subsets(unit: Unit, *, cells: int | None) -> GlobalSensitivity:
-    """A unit that adds 1 to each of at most t cells: how many people there are in each cell.
+    """A unit that adds 1 to each of at most t cells: the number of people in each cell.
 
     Add-or-remove: L1 = L2^2 = t. Replace-one: the symmetric difference of two sets of at most t cells,
     min(2 t, cells). Linf = 1. Here t = min(rows of a person, groups of a person, cells).
@@ -245,6 +245,13 @@ class CountTables:
     """As `sums`, of as few cells as span all that the tables can be, where those of `sums` are more or unknown."""
     ranges: npt.NDArray[np.int64] | None = None
     """Of range queries: the first and the last cell of each, in order of the cells."""
+    each: int | None = None
+    """The largest change by a unit of each count, if it is less than `times`: people of a panel."""
+
+    @property
+    def times_each(self) -> int:
+        """How many vectors of zeros and ones sum to a unit's counts, if a vector may have several ones a table."""
+        return self.times if self.each is None else min(self.each, self.times)
 
 
 def never_absent(unit: Unit, axes: Sequence[Axis], filtered: bool) -> bool:
@@ -351,7 +358,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A statistic on a declared table: what to add up, how far a unit can move it, what to make of it."""
+    """A statistic on a declared table: the sums to compute, the largest move by a unit, and the result made of them."""
 
     statistic: Statistic
     schema: Schema
@@ -388,7 +395,7 @@ class Question:
 
     @property
     def coordinates(self) -> int | None:
-        """The number of noisy numbers: the cells of all parts that are not exact; None if keys are unknown.
+        """The number of noisy numbers: the cells of all parts that are not exact; None for unknown keys.
 
         A promise for all of them at once counts these, not the product of the axes: margins and hierarchies have
         several tables.
@@ -436,7 +443,7 @@ class Statistic(ABC):
     """Something that can be asked, grouped by columns and restricted by a filter."""
 
     kind: ClassVar[str] = "statistic"
-    """Its name in files and texts; what it is like is said below, and nobody asks for the name to know it."""
+    """Its name in files and texts; the fields below describe its behaviour, and no code asks for the name."""
     filters: ClassVar[tuple[str, ...]] = ("where",)
     """Its fields that are filters."""
     rows_are_drawn_from: ClassVar[bool] = False
@@ -470,7 +477,7 @@ class Statistic(ABC):
     ] = "noise"
     """The kind of mechanism that fits it."""
     layout: ClassVar[Literal["cells", "ends", "levels", "listed", "shares", "tables"]] = "cells"
-    """The layout of its values: one a cell of its axes, or otherwise; `listed` has keys and answers of its own."""
+    """The layout of its values: one for each cell of its axes, or other; `listed` has its own keys and answers."""
     covers: ClassVar[str] = ""
     """The quantity in its intervals, if that is not the statistic of the table."""
     declares: ClassVar[tuple[str, ...]] = ()
@@ -483,7 +490,9 @@ class Statistic(ABC):
         self._check_words()
 
     def _check_words(self) -> None:
-        """Columns are text, groups are columns, filters are trees, flags are flags; one with checks of its own asks."""
+        """Checks the types: columns are text, groups are columns, filters are trees, flags are flags. A statistic may
+        add checks.
+        """
         for name in ("by", "columns"):
             if hasattr(self, name):
                 set_fields(self, **{name: by_columns(members(name, getattr(self, name)))})
@@ -524,17 +533,17 @@ class Statistic(ABC):
         return question.form.value(noisy)
 
     def listed(self, question: Question) -> dict[str, list[Any]]:
-        """The keys of every value, column by column, where the layout is `listed`."""
+        """The keys of every value, column by column, if the layout is `listed`."""
         raise NotImplementedError
 
     def lines(self, question: Question) -> int:
-        """How many values there are, where the layout is `listed`."""
+        """The number of values, if the layout is `listed`."""
         return len(next(iter(self.listed(question).values())))
 
     def answers(
         self, question: Question, noise: Mapping[str, PartNoise], noisy: Parts, level: float
     ) -> tuple[Floats, ...]:
-        """Value, low and high of every value, where the layout is `listed`; `noise` is the mechanism of each part.
+        """Value, low and high of every value, if the layout is `listed`; `noise` is the mechanism of each part.
 
         A fourth column has the ends before they were cut.
         """

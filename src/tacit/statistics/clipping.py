@@ -1,8 +1,8 @@
-"""Means of values that were not clamped: what clamping at the upper bound can have taken away, told and paid for.
+"""Means before clamping: a bound on the loss by clamping at the upper end, with its price.
 
-A fifth of the price buys the number of rows above the declared bound b. No private number can tell the size of these
-values (theorem `clipping-told`), so the caller declares one fact about them: a largest value, a mean square, or a
-Pareto tail. The upper end of the interval is raised by what that fact allows.
+A fifth of the price buys the number of rows above the declared bound b. No private number can reveal the size of
+these values (theorem `clipping-told`). So the caller declares one fact about them: a largest value, a mean square, or
+a Pareto tail. The upper end of the interval is raised by what that fact allows.
 """
 
 from __future__ import annotations

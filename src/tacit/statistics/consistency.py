@@ -21,7 +21,7 @@ _HALVINGS = 400
 
 
 def is_valid_histogram(values: npt.ArrayLike, *, total: int | None = None) -> bool:
-    """Are these non-negative whole numbers, with this total where one is given?"""
+    """Whether these are non-negative whole numbers, with this total if one is given."""
     array = np.asarray(values)
     whole = bool((array == np.floor(array.astype(np.float64))).all()) if array.dtype.kind == "f" else True
     return whole and bool((array >= 0).all()) and (total is None or int(array.sum()) == total)

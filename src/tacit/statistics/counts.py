@@ -33,6 +33,7 @@ from tacit.statistics.base import (
     boxes,
     by_columns,
     column_of,
+    determined,
     filter_of,
     never_absent,
     people_only,
@@ -46,12 +47,12 @@ from tacit.statistics.forms import Linear, Parts
 from tacit.statistics.weighted import WeightedCount, surveyed_by
 
 MOST_WITH_TOTAL = 64
-"""Of more cells than these a known number of rows tells next to nothing about one of them."""
+"""Above this number of cells, a known number of rows says almost nothing about one of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Count(Statistic):
-    """How many rows, or people, there are in each cell.
+    """The number of rows, or people, in each cell.
 
     Rows: a row adds 1 to at most one cell. Add-or-remove: m in L1, L2 and Linf for a unit of m rows (all of them in
     one cell). Replace-one: 2m, sqrt(2) m, m with two cells or more; m, m, m with one cell where a row may count
@@ -118,13 +119,15 @@ class Count(Statistic):
             return CountTables(times=size, replaced=replaced(unit), complete=False)
         fixed = never_absent(unit, frame.axes, self.where is not None)
         cells = frame.cells or 0
+        found = determined(unit, frame.axes)
         return CountTables(
             times=row_limit(unit) * size, replaced=replaced(unit), complete=True, fixed=fixed,
+            each=None if found is None else found[0] * size,
             spans={"count": np.arange(cells)} if fixed and cells <= MOST_WITH_TOTAL else None,
         )  # fmt: skip
 
     def describe(self) -> dict[str, Any]:
-        """As other statistics; `over` where there is something to say."""
+        """As in other statistics; `over` if it is set."""
         said = super().describe()
         return said if self.over else {k: v for k, v in said.items() if k != "over"}
 
@@ -194,7 +197,9 @@ class Margins(Statistic):
         )  # fmt: skip
 
     def _tables(self, axes: Sequence[Axis], parts: Sequence[Part], unit: Unit) -> CountTables:
-        """A row adds 1 to each table in whose columns it has keys; where it always has, all tables are sums of one."""
+        """A row adds 1 to each table in whose columns it has keys; if it always has them, all tables are sums
+        of one.
+        """
         complete, filtered = all(a.always for a in axes), self.where is not None
         cells = math.prod(a.size or 0 for a in axes)
         sums = sensitivity = None
@@ -286,9 +291,9 @@ def count(
     survey_weight: str | None = None,
     design: Mapping[str, Any] | None = None,
 ) -> Count | WeightedCount:
-    """How many rows (or, with of="people", different people) there are, in each group.
+    """The number of rows (or, with of="people", of different people) in each group.
 
-    With survey weights: how many members of the population they stand for.
+    With survey weights: the number of members of the population that the rows represent.
     """
     surveyed = surveyed_by(survey_weight, design, total=True)
     if not surveyed:
@@ -305,7 +310,7 @@ def histogram(
     by: By = None,
     where: str | Expression | None = None,
 ) -> Count:
-    """How many rows fall into each bin of a number or date, or on each key of a category.
+    """The number of rows in each bin of a number or date, or on each key of a category.
 
     Groups are the keys of `by`; the bins are none, so that people(..., groups=g) takes no rows from them.
     """
@@ -314,7 +319,7 @@ def histogram(
 
 
 def contingency(columns: Sequence[str | Binned], *, where: str | Expression | None = None) -> Count:
-    """How many rows there are for each combination of keys; its margins are sums of it, at no further price."""
+    """The number of rows for each combination of keys; its margins are sums of it, at no further price."""
     entries = by_columns(columns)
     if not entries:
         raise EmptyComposition(what="the list of columns", hint="name at least one")

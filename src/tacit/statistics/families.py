@@ -266,7 +266,8 @@ def _program(columns: Columns, goal: Floats, bound: Sequence[tuple[Columns, Inte
 
 # A table of probabilities from its margins: junction trees where they exist, proportional fitting where not.
 #
-# Post-processing of released margins. Both give the law of largest entropy with these margins: nothing is made up
+# Post-processing of released margins. Both give the distribution of largest entropy with these margins:
+# nothing is made up
 # beyond them. See docs/theory/proportional-fitting.md.
 
 MOST_CELLS = 1 << 22
@@ -286,7 +287,8 @@ class TableFit:
 def fit_table(
     tables: Sequence[NoisyTable], *, tolerance: float = 1e-6, most_cells: int = MOST_CELLS
 ) -> TableFit:
-    """The law of largest entropy on all columns whose margins are the tables', by iterative proportional fitting.
+    """The distribution of largest entropy on all columns whose margins are the tables', by iterative
+    proportional fitting.
 
     Noisy tables are made consistent first, negative counts are cut off, and each table is scaled to 1. Where
     cutting left margins that no table has, the rounds circle around a compromise, and `gap` says how near it is: the
@@ -367,8 +369,8 @@ def components(sets: Iterable[Columns]) -> list[list[Columns]]:
 def junction_order(sets: Sequence[Columns]) -> list[tuple[Columns, Columns]] | None:
     """The largest tables in an order in which each meets the earlier ones inside one of them; with what it shares.
 
-    That is a junction tree (running intersection): the law of largest entropy is then a product of conditional
-    tables. None if there is no such order (three pairs of three columns, say).
+    That is a junction tree (running intersection): the distribution of largest entropy is then a product of conditional
+    tables. None without such an order (three pairs of three columns, say).
     """
     largest = [
         s for i, s in enumerate(sets)

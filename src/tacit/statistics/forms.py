@@ -132,7 +132,7 @@ class Share(Form):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quotient(Form):
-    """numerator / denominator, each with its spacing: a ratio of sums. No value where the noise hides the divisor."""
+    """numerator / denominator, each with its spacing: a ratio of sums. No value if the noise hides the divisor."""
 
     numerator: str
     denominator: str
@@ -155,7 +155,7 @@ class Quotient(Form):
         return {self.numerator: np.full(r.shape, self.scale), self.denominator: -r}
 
     def enclose(self, low: Parts, high: Parts) -> tuple[Floats, Floats]:
-        """Corners, where the divisor keeps its sign; everything where it does not."""
+        """Corners, if the divisor keeps its sign; the whole line if it does not."""
         a, b = reals(low[self.denominator]), reals(high[self.denominator])
         safe = (a > 0) | (b < 0)
         divisors = [np.where(safe, d, 1.0) for d in (a, b)]

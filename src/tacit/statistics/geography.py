@@ -1,8 +1,9 @@
 """Counts for every area of a nested geography: nation, state, county, block, each by the same characteristics.
 
-Every level gets noise of its own, for its share of the price. Least squares joins what the levels tell of an area, in
-two passes over the tree. Displayed numbers are whole, not negative and add up, from the top down; intervals are those
-of unbiased estimates, cut at 0, and hold the displayed number too. Theorem `areas-with-totals`.
+Every level gets noise of its own, for its share of the price. Least squares joins the information of all levels about
+an area, in two passes over the tree.
+Displayed numbers are whole, not negative and add up from the top down. Intervals are those of unbiased estimates, cut
+at 0, and contain the displayed number too. Theorem `areas-with-totals`.
 """
 
 from __future__ import annotations
@@ -164,7 +165,7 @@ def nested(areas: Areas, levels: tuple[str, ...], keys: tuple[Code, ...]) -> Nes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Geography(Statistic):
-    """How many rows there are in every area of every level, by the same columns.
+    """The number of rows in every area of every level, by the same columns.
 
     A row adds 1 to one number of each level: each moves by m in L1, L2 and Linf for a unit of m rows (replace-one: 2m,
     sqrt(2) m, m), and has its share of the price.
@@ -227,7 +228,7 @@ class Geography(Statistic):
             )  # fmt: skip
 
     def describe(self) -> dict[str, Any]:
-        """As other statistics; the areas by their number and digest."""
+        """As in other statistics; the areas by their number and digest."""
         said = super().describe()
         return {**said, "areas": {"number": len(self.areas.rows), "sha256": self.areas.digest}}
 
@@ -286,12 +287,12 @@ class Geography(Statistic):
 
     # --- what is made of the levels -----------------------------------------------------------------------
     def lines(self, question: Question) -> int:
-        """How many numbers are published."""
+        """The number of published numbers."""
         cross, tree = int(question.details["cross"]), question.details["tree"]
         return int(sum(tree.sizes) * (cross + (cross > 1)))
 
     def listed(self, question: Question) -> dict[str, list[Any]]:
-        """Level, area, and one column for each of `by`; "all" where an area's number is that of all its rows."""
+        """Level, area, and one column for each of `by`; "all" for the number of all rows of an area."""
         tree: Nested = question.details["tree"]
         by = question.axes[1:]
         cross = question.details["cross"]
@@ -356,7 +357,7 @@ class Geography(Statistic):
     def expects(
         self, question: Question, noise: Mapping[str, PartNoise], level: float, rows: int | None
     ) -> tuple[float | None, float | None, str]:
-        """The error of a number of a smallest area, and in words those of the other levels, at most."""
+        """The error for a smallest area, and in words the largest errors on the other levels."""
         tree: Nested = question.details["tree"]
         laws = [noise.get(p.name) for p in question.parts]
         spreads = _spreads(laws)
@@ -375,7 +376,7 @@ class Geography(Statistic):
 
 
 def _with_all(table: AnyArray) -> AnyArray:
-    """Area by area its cells, and where there are several their sum behind them, as one vector."""
+    """For each area its cells, and their sum behind them if they are several, as one vector."""
     if table.shape[1] == 1:
         return table[:, 0]
     return np.ravel(np.concatenate([table, table.sum(axis=1, keepdims=True)], axis=1))
@@ -392,7 +393,7 @@ def _normal(laws: Sequence[PartNoise | None]) -> bool:
 
 
 def _spreads(laws: Sequence[PartNoise | None]) -> list[float] | None:
-    """The variance of a measurement on each level; None where nothing has noise."""
+    """The variance of a measurement on each level; None if no level has noise."""
     if all(law is None for law in laws):
         return None
     return [
@@ -482,9 +483,11 @@ def shown(tree: Nested, fit: Sequence[Floats]) -> list[Numbers]:
 
 # --- intervals under Laplace noise ----------------------------------------------------------------------------
 #
-# The law of a least-squares count depends on the whole tree. So an interval is made around a simpler unbiased estimate:
+# The distribution of a least-squares count depends on the whole tree. So an interval is made around a simpler
+# unbiased estimate:
 # the mean, weighted by 1 / variance, of an area's own measurement, the sum of its children's, and its parent's less
-# its siblings'. Its law depends on the level and on two numbers of areas, and is computed for each pair that occurs.
+# its siblings'. Its distribution depends on the level and on two numbers of areas, and is computed for each
+# pair that occurs.
 
 Weights = tuple[Floats, Floats, Floats]
 

@@ -49,7 +49,7 @@ from tacit.statistics.forms import Parts
 class Tree:
     """A forest as a map child -> parent (roots map to None), checked: no cycle, no parent that is not a node.
 
-    Nodes are kept parents before children; `order` says which name a number stands for, `place` the number of a name.
+    Nodes are stored parents before children; `order` has the name behind each number, `place` the number of each name.
     """
 
     parents: Mapping[Hashable, Hashable | None]
@@ -96,7 +96,7 @@ class Tree:
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[Hashable, Hashable | None]]) -> Tree:
-        """From pairs (child, parent): a child that is named with two different parents is an error."""
+        """A tree from pairs (child, parent); a child with two different parents is an error."""
         parents: dict[Hashable, Hashable | None] = {}
         for child, parent in pairs:
             if parents.setdefault(child, parent) != parent:
@@ -137,7 +137,7 @@ def tree_estimate(tree: Tree, noisy: Mapping[Hashable, float], variances: Mappin
                 if not known:
                     raise InvalidParameter(
                         parameter="noisy", value=tree.order[v], must="have a count for every node without children",
-                        hint="a node that nothing tells about cannot be fitted",
+                        hint="a node without any measurement cannot be fitted",
                     )  # fmt: skip
                 fit[v], spread[v] = y[v], 1 / precision[v]
             elif not known:
@@ -313,7 +313,7 @@ def _floors(tree: Tree, exact: Mapping[Hashable, int]) -> tuple[Integers, npt.ND
 def _contradiction(name: Hashable) -> InvalidParameter:
     return InvalidParameter(
         parameter="exact", value=name, must="hold counts that add up",
-        hint="what was declared of this node and of its parts contradicts itself; correct the declared counts",
+        hint="the declarations of this node and of its parts contradict each other; correct the declared counts",
     )  # fmt: skip
 
 
@@ -324,7 +324,7 @@ Pairs = tuple[tuple[Hashable, Hashable | None], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hierarchy(Statistic):
-    """How many rows lie in each node of a tree, all levels at once.
+    """The number of rows in each node of a tree, all levels at once.
 
     A row is counted once in each node from the top to its leaf, so that levels add up in the data and, after
     `consistent`, in the release. A unit of m rows: add-or-remove m d, m sqrt(d), m in L1, L2, Linf, d the number of
@@ -522,7 +522,7 @@ def _places(tree: Tree, nodes: Sequence[Any]) -> npt.NDArray[np.int64]:
 
 
 def _ancestors(tree: Tree, leaves: Sequence[Any], parts: Sequence[Level]) -> list[npt.NDArray[np.int64]]:
-    """For each level the place of each leaf's ancestor on it; -1 if the leaf ends above it."""
+    """For each level, the place of each leaf's ancestor on it; -1 if the leaf ends above it."""
     on_level = np.full(len(tree.order), -1, dtype=np.int64)
     for _, nodes in parts:
         on_level[_places(tree, nodes)] = np.arange(len(nodes))
@@ -561,7 +561,7 @@ def tree_sensitivity(
 ) -> GlobalSensitivity:
     """Paths from the root as 0/1 vectors: one alone (add-or-remove, or against nothing), or the difference of two.
 
-    `levels` are those that are released; nodes on other levels count for nothing.
+    `levels` are the released levels; nodes on other levels do not count.
     """
     base, size = base_unit(unit)
     m = row_limit(unit)

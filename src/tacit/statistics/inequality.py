@@ -1,7 +1,8 @@
 """Inequality: the Gini coefficient, points of the Lorenz curve and shares of the top, from noisy geometric bins.
 
-A row in bin k at the place u of [0, 1] between its ends adds u to `above` and 1 - u to `below` there: one histogram of
-twice as many cells, at the sensitivity of one row, that tells the number of rows and their mean in every bin. The
+A row in bin k at the place u of [0, 1] between its ends adds u to `above` and 1 - u to `below` there. This one
+histogram has twice as many cells, the sensitivity of one row, and gives the number of rows and their mean in every
+bin. The
 position of rows within a bin around that mean remains unknown. It is enclosed: between all of them at the mean, and all
 of them at the two ends. Theorem `inequality-bins`.
 """

@@ -101,7 +101,7 @@ class PublicTotals:
         return replace(guarantee, declared=(*guarantee.declared, *more))
 
     def restate(self, guarantee: Guarantee) -> Guarantee:
-        """The bound in the form in which it is about tables with equal totals: replace-one, two steps of the other.
+        """The bound about tables with equal totals: one replaced row, two steps of the other relation.
 
         Tables that differ in one added row cannot agree on a total that counts it.
         """
@@ -152,7 +152,7 @@ class PublicTotals:
         return nodes
 
     def on(self, question: Question) -> Question:
-        """The question without what is known: fewer parts, and the sensitivity of those that are left.
+        """The question without the known part: fewer parts, and the sensitivity of the remaining ones.
 
         The parts that are left move as they do for all neighbours, whether these agree on the totals or not: a
         table that two declared margins seem to fix is still given its noise.
@@ -195,7 +195,7 @@ def public_totals(
 ) -> PublicTotals:
     """Counts that are public and exact: of all rows, by columns ({"region": [..]}), of nodes of a hierarchy.
 
-    They must count what the question counts: all rows, and no others. Contradictions among them are an error.
+    They must count the same rows as the question: all rows, and no others. Contradictions among them are an error.
     """
     for name, given in (("tables", tables), ("nodes", nodes)):
         if given is not None and not isinstance(given, Mapping):
@@ -209,7 +209,7 @@ def valid_counts(
 ) -> dict[str, AnyArray]:
     """Whole non-negative counts of every part that agree with each other and with the declared totals.
 
-    `noisy` and `variances` are given for the parts that were released; what the totals determine is added. For
+    `noisy` and `variances` are given for the released parts; the numbers that follow from the totals are added. For
     counts, margins and hierarchies. Post-processing: no privacy cost.
     """
     public: PublicTotals = question.details.get("public", PublicTotals())

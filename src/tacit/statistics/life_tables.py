@@ -10,7 +10,7 @@ With e_cj events of cause c and c_j censored people in bin j, b people beyond th
 All are smooth functions of the cells that do not change when all cells are multiplied, so that a sample of independent
 people and independent noise of variance v have, to first order, the covariance J diag(x + v) J', J the derivatives by
 the cells x. Noisy cells estimate x without bias, and are never made non-negative first: that would move the curve.
-Theorem `survival-intervals`. Post-processing: nothing here sees a row.
+Theorem `survival-intervals`. Post-processing; no code here sees a row.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Band = tuple[Floats, Floats, Floats]
 class LifeTable:
     """The noisy cells of one group, with the variance of their noise, and the edges of the bins.
 
-    `events` has one row a cause; `within(k, level)` is what a sum of k cells' noise stays within.
+    `events` has one row for each cause; `within(k, level)` bounds the noise in a sum of k cells.
     """
 
     events: Floats
@@ -60,7 +60,7 @@ class LifeTable:
 
     @property
     def at_risk(self) -> Floats:
-        """Y_j: how many are at risk when each bin begins."""
+        """Y_j: the number at risk when each bin begins."""
         leaving = self.events.sum(axis=0) + self.censored
         return np.cumsum(leaving[::-1])[::-1] + self.beyond
 
@@ -113,7 +113,7 @@ class LifeTable:
         return np.asarray((slopes * (self.cells + self.noise_variance)) @ slopes.T)
 
     def _std(self, slopes: Floats) -> Floats:
-        """The standard deviation; the noise of its own estimate is added, and it is never below that of the noise."""
+        """The standard deviation, with the noise of its own estimate added; never below that of the noise."""
         noise = self.noise_variance * (slopes**2).sum(axis=-1)
         sampling = (slopes**2 * self.cells).sum(axis=-1) + np.sqrt(
             self.noise_variance * (slopes**4).sum(axis=-1)
@@ -165,7 +165,7 @@ class LifeTable:
         return self._filled((np.clip(value, 0.0, 1.0), np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)))
 
     def restricted_mean(self, bins: int, level: float) -> tuple[float, float, float]:
-        """The mean time until an event or the end of these bins, whichever is first; none where the curve ends before.
+        """The mean time until an event or the end of these bins, whichever is first; empty if the curve ends before.
 
         Within a bin the curve lies between its two ends. The value takes it for straight; the interval is wider by all
         that it may be otherwise.

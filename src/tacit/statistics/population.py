@@ -43,7 +43,7 @@ class NoiseMoments:
 
 
 def laplace_moments(variance: float) -> NoiseMoments:
-    """Of the discrete Laplace law, the difference of two geometric ones: its fourth cumulant is 3 v^2 + v."""
+    """Of the discrete Laplace distribution, the difference of two geometric ones: its fourth cumulant is 3 v^2 + v."""
     return NoiseMoments(variance=variance, fourth=3 * variance**2 + variance)
 
 
@@ -77,7 +77,7 @@ class PopulationForm(Form):
         return self.population(parts, {}, 0.5).value
 
     def noise_only(self) -> PopulationForm | None:
-        """The same for the noise alone; None if the two are not told apart."""
+        """The same for the noise alone; None if the two are not separated."""
         return None
 
     def typical_of(self, rows: int) -> dict[str, Floats]:
@@ -225,7 +225,7 @@ def last_inside(margin: Callable[[Floats], Floats], start: Floats, end: Floats) 
 def _far(
     margin: Callable[[Floats], Floats], anchor: Floats, sign: float, live: npt.NDArray[np.bool_]
 ) -> Floats:
-    """A place on one side of the anchor that is outside, if there is one."""
+    """A place on one side of the anchor that lies outside; None if the whole side is inside."""
     step = np.maximum(np.abs(anchor), 1e-12) * 1e-6
     end = anchor + sign * step
     for _ in range(DOUBLINGS):
@@ -264,7 +264,7 @@ MONOMIALS: dict[str, tuple[tuple[float, ...], ...]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variable:
-    """A block, and into how many levels its variable is cut: 0..levels stand for 0..1."""
+    """A block, and the number of levels of its variable: 0..levels represent 0..1."""
 
     block: str
     levels: int = 1
@@ -287,7 +287,7 @@ def simplex_total(variables: Sequence[Variable]) -> int:
 
 
 def powers(variables: Sequence[Variable]) -> list[tuple[int, ...]]:
-    """The exponents of the sums that the parts are made of; a weight of power 0 is in none of them."""
+    """The exponents of the sums that make up the parts; a weight of power 0 appears in none of them."""
     return list(
         itertools.product(*(range(0 if MONOMIALS[v.block][0][0] == 1.0 else 1, degree(v) + 1) for v in variables))
     )  # fmt: skip
@@ -341,7 +341,7 @@ def coefficients(
 ) -> SumCoefficients:
     """The linear functions for f and g, weighted where the first variable is a weight of this largest value.
 
-    Without `variance` their squares are nothing: parts of first degree tell of no sampling error.
+    Without `variance` the squares are left out: parts of first degree say nothing about sampling error.
     """
 
     def times(a: Affine, b: Affine) -> dict[tuple[int, ...], float]:
@@ -375,7 +375,7 @@ class Clusters(PopulationForm):
     """The same from totals of each primary sampling unit (PSU), drawn within strata.
 
     The last axis of every part is that of the PSUs. v = sum over strata of m / (m - 1) sum (d - mean d)^2 with
-    d = f - R g for each PSU holds the sampling error and the noise, both of which differ between PSUs independently.
+    d = f - R g of a PSU contains the sampling error and the noise; both differ between PSUs independently.
     Student's t with PSUs less strata degrees of freedom.
     """
 
@@ -503,7 +503,7 @@ class RelativeTo(PopulationForm):
 
 
 def standardised(found: _Estimator, weights: Floats, confidence: float) -> tuple[Floats, Floats]:
-    """sum w R and what it stays within; no number where the noise hides a divisor."""
+    """sum w R and a bound on its error; no number if the noise hides a divisor."""
     c, (_, hidden) = found.c, found.anchor()
     # Not cut at its range: cutting would move the sum upwards or downwards.
     anchor = np.divide(found.f, found.g, where=~hidden, out=np.zeros(found.f.shape))

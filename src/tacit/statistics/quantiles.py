@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tacit.errors import EmptyComposition, InvalidParameter, TooManyCells, UnknownName
 from tacit.exact.arrays import AnyArray, Floats
-from tacit.exact.checks import members, set_fields, whole
+from tacit.exact.checks import flag, members, set_fields, whole
 from tacit.exact.data_classes import dataclass
 from tacit.guarantees import People, Unit
 from tacit.mechanisms.sparse_keys import key_integers
@@ -60,6 +60,8 @@ class Quantiles(Statistic):
     selection by rank uses the score
     -|#(values below t) - q n|, which one unit of m rows moves by m max(q, 1 - q) under add-or-remove and by m under
     replace-one (`rank_sensitivity`).
+
+    Without `interval` nothing is spent on intervals: a selection by rank then has none, and gets all of the price.
     """
 
     kind: ClassVar[str] = "quantiles"
@@ -70,9 +72,11 @@ class Quantiles(Statistic):
     column: str
     at: tuple[float, ...]
     resolution: int = RESOLUTION
+    interval: bool = True
 
     def __post_init__(self) -> None:
         self._check_words()
+        set_fields(self, interval=flag("interval", self.interval))
         set_fields(self, at=members("at", self.at))
         if not self.at:
             raise EmptyComposition(what="the list of shares", hint="for example at=[0.25, 0.5, 0.75]")
@@ -111,7 +115,17 @@ class Quantiles(Statistic):
             },
         )  # fmt: skip
 
+    def describe(self) -> dict[str, Any]:
+        """As other statistics; `interval` where there is none."""
+        said = super().describe()
+        return {k: v for k, v in said.items() if k != "interval" or not self.interval}
+
     def drawn(self, schema: Schema, unit: Unit) -> Question:
+        if not self.interval:
+            raise InvalidParameter(
+                parameter="interval", value=False, must="be left out with sampling=True",
+                hint="the interval is what tells the sampling error",
+            )  # fmt: skip
         independent_rows(unit)
         question = self.on(schema, unit)
         return replace(question, details={**question.details, "sample": (INDEPENDENT,)})
@@ -149,7 +163,7 @@ def finest_cut(levels: int, groups: int) -> int:
 
 
 def fine_column(column: Measured, bins: int) -> Measured:
-    """The column, on a grid with at least so many values where it can: its spacing is halved until it has.
+    """The column on a grid with at least this many values, if it can have them: its spacing is halved until it does.
 
     A coarser grid than the usual one (2^20 values) was declared, and stays.
     """
@@ -163,7 +177,9 @@ def fine_column(column: Measured, bins: int) -> Measured:
 
 
 def occupied_ranges(question: Question, bins: int) -> Question:
-    """The same question, read as the occupied ones of so many ranges of each group, which may be millions."""
+    """The same question, read as the occupied ranges among this number of ranges in each group, which may be
+    millions.
+    """
     statistic: Any = question.statistic
     fine = fine_column(question.schema.measured(statistic.column), bins)
     axes = (*question.axes, Cut(column=statistic.column, values=fine, count=bins))
@@ -206,7 +222,7 @@ def range_edges(question: Question, bins: int) -> Floats:
 
 
 def joined(counts: AnyArray, bins: int) -> AnyArray:
-    """Histograms over fewer ranges: neighbours added up, their number a divisor of what there is."""
+    """Histograms over fewer ranges: neighbours are added up; the new number divides the old one."""
     array = np.asarray(counts)
     if array.shape[-1] == bins:
         return array
@@ -282,7 +298,7 @@ class Spans(Axis):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranges(Statistic):
-    """How many rows lie in each of several ranges of neighbouring bins.
+    """The number of rows in each of several ranges of neighbouring bins.
 
     A row lies in one bin, and so in every range that contains it: with N(b) ranges over bin b and N(b, c) over both of
     two bins, a unit of m rows moves the answers by m max N(b) in L1 and m sqrt(max N(b)) in L2 under add-or-remove,
@@ -408,7 +424,7 @@ def ranges(
     at: Sequence[Sequence[Any]] | None = None,
     where: str | Expression | None = None,
 ) -> Ranges:
-    """How many rows lie between two edges: of all pairs of edges, or of those in `at`, [(low, high), ...].
+    """The number of rows between two edges: for all pairs of edges, or for those in `at`, [(low, high), ...].
 
     The ends of a range are ends of bins: of the first bin its low one, of the last bin its high one.
     """

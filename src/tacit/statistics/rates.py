@@ -1,7 +1,8 @@
 """Events for each unit of time at risk: rates, standardised rates, and ratios of rates.
 
 A row has events d of [0, e] and a time at risk y of [0, t], and adds 3 d t to the part `events` and 2 y e to the part
-`time`, in steps: one vector, of which the events get three fifths of the price (theorem `population-intervals`).
+`time`, in steps. This is one vector, of which the events get three fifths of the price (theorem
+`population-intervals`).
 """
 
 from __future__ import annotations
@@ -248,7 +249,7 @@ def rate(
 
 
 def with_standard(form: RatioOfSums, weights: tuple[float, ...], *, total: bool) -> Standardised:
-    """A mean in each key of the last axis, with public weights; of a `total` they are numbers of people."""
+    """A mean in each key of the last axis, with public weights; for a `total` the weights are numbers of people."""
     whole = 1.0 if total else math.fsum(weights)
     return Standardised(
         names=form.names, typical=form.typical, of=replace(form, total=False),

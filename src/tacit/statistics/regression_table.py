@@ -231,7 +231,7 @@ class RegressionTable(Statistic):
     def answers(
         self, question: Question, noise: Mapping[str, PartNoise], noisy: Parts, level: float
     ) -> tuple[Floats, Floats, Floats]:
-        """Value, low and high of every line; no number where the noise hides whether there is one solution."""
+        """Value, low and high of every line; no number if the noise hides whether a solution exists."""
         law = noise.get("moments")
         steps = 0.0 if law is None else float(law.mean_variances(1)[0])
         fit = fitted(
@@ -284,7 +284,7 @@ def _measured(schema: Schema, name: str) -> Term:
 
 
 def _scaled(schema: Schema, rows: Mapping[str, Floats], term: Term, part: slice) -> Floats:
-    """A term of some rows, in [-1, 1]; NaN where there is no value."""
+    """A term of some rows, in [-1, 1]; NaN for a missing value."""
     held = rows[term.column][part]
     if term.key is not None:
         return np.where(np.isnan(held), np.nan, (held == term.key).astype(np.float64))
@@ -338,7 +338,7 @@ def fitted(
 ) -> CoefficientTable:
     """The table from noisy sums (squares times 29, products times 41, in squared units of the scaled columns).
 
-    `variance` is that of the noise of a sum of products; squares have twice as much of it.
+    `variance` is that of the noise of a sum of products; squares have twice this variance.
     """
     size = len(terms) + 2
     noisy = np.zeros((size, size))

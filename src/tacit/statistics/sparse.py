@@ -55,7 +55,7 @@ class SparseQuestion(Question):
 
     @property
     def coordinates(self) -> int:
-        """As many as there are cells: every one of them gets noise, or is treated as if."""
+        """The number of cells: every one of them gets noise, or is treated as if it did."""
         return self.domain
 
     def occupied(self, cells: Sequence[Cells]) -> tuple[AnyArray, AnyArray]:
@@ -114,7 +114,7 @@ class SparseQuestion(Question):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparseCount(Statistic):
-    """How many rows, or people, there are in each cell of a product of columns with up to 2^200 cells.
+    """The number of rows, or people, in each cell of a product of columns with up to 2^200 cells.
 
     Rows: a row adds 1 to at most one cell. Add-or-remove: m in L1, L2 and Linf for a unit of m rows (all of them in
     one cell). Replace-one: 2m, sqrt(2) m, m. People: a person adds 1 to each of at most t = min(rows, groups, cells)
@@ -198,7 +198,7 @@ def sparse_histogram(
     of: Literal["rows", "people"] = "rows",
     impossible: Sequence[Mapping[str, Any]] = (),
 ) -> SparseCount:
-    """How many rows (or people) there are for each combination of keys, of which most have none.
+    """The number of rows (or people) for each combination of keys, most of which have none.
 
     `impossible` lists combinations that no row can have, each a mapping from columns to a value or a list of values:
     [{"sex": "male", "pregnant": True}]. These cells get no noise and are never released.

@@ -1,4 +1,4 @@
-"""Survival: how long until an event, where some people are observed for a shorter time than it takes.
+"""Survival: the time until an event, for people of whom some are observed for a shorter time.
 
 People are counted by the bin that their time lies in and by what happened then: an event, of one of several declared
 causes, or none (censored). Everything else is made of these counts (`tacit.statistics.life_tables`).
@@ -206,7 +206,7 @@ class SurvivalCurves(Statistic):
         return edges.index(float(self.horizon))
 
     def integers(self, question: Question, cells: Sequence[Cells]) -> dict[str, AnyArray]:
-        """People behind the last edge are one number, whatever happened to them there."""
+        """Everybody behind the last edge counts as one number, whether an event happened there or not."""
         held = cells[0].values[CountRows(where=self.where)]
         return {CELLS: held[..., :-1, :], BEYOND: held[..., -1, :].sum(axis=-1)}
 
@@ -252,12 +252,12 @@ class SurvivalCurves(Statistic):
         yield "median", edges[-1]
 
     def _named(self, question: Question) -> list[str]:
-        """The causes, where there are several."""
+        """The causes, if there are several."""
         _, causes = question.details["causes"]
         return [str(question.axes[-1].labels[k]) for k in causes] if len(causes) > 1 else []
 
     def _two_groups(self, question: Question) -> list[str]:
-        """Comparisons of groups, if there are two."""
+        """Comparisons of groups, for exactly two groups."""
         return [*TWO_GROUPS] if math.prod(a.size or 0 for a in question.axes[:-2]) == 2 else []
 
     def tables(self, question: Question, noise: Mapping[str, PartNoise], noisy: Parts) -> list[LifeTable]:

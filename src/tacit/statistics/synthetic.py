@@ -1,8 +1,8 @@
 """Synthetic rows from released tables: any number of them, with the schema's types.
 
-Post-processing: rows are drawn from numbers that were released already, so that they cost nothing and tell no more
-than these. They are as good as the tables: what no table counted (a joint law of columns that are never in one
-table) is filled in by independence, values inside a bin are uniform on the column's grid, and noise stays noise.
+Post-processing: rows are drawn from released numbers, so that they cost nothing and reveal no more than these.
+They are as good as the tables. Independence fills in what no table counted (the joint distribution of columns that
+are never in one table), values inside a bin are uniform on the column's grid, and noise stays noise.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def synthetic_rows(
     rows: int,
     source: Source | None = None,
 ) -> DataFrame:
-    """Rows drawn from one released table, or from the law of largest entropy with several released margins.
+    """Rows drawn from one released table, or from the distribution of largest entropy with several released margins.
 
     One table: cells in proportion to their counts, negative ones cut off. Several: tables that share no column are
     independent; those that form a junction tree are drawn table by table; others are fitted on all their columns
@@ -212,7 +212,7 @@ def _extend(
     rows: int,
     source: Source,
 ) -> None:
-    """Draw the new columns of a table given those that it shares with the ones drawn before."""
+    """Draws the new columns of a table, given those that it shares with the earlier ones."""
     new = [c for c in columns if c not in shared]
     moved = values.transpose([columns.index(c) for c in (*shared, *new)])
     sizes = moved.shape[len(shared) :]
@@ -220,7 +220,7 @@ def _extend(
     given = np.zeros(rows, dtype=np.int64)
     for c in shared:
         given = given * moved.shape[shared.index(c)] + out[c]
-    # A shared key that this table has never seen takes the table's law without it.
+    # A shared key that this table has never seen takes the table's distribution without it.
     empty = table.sum(axis=1) <= 0
     if bool(empty.any()):
         overall = table.sum(axis=0)
@@ -298,7 +298,7 @@ def _no_values(axis: Axis) -> InvalidParameter:
 
 
 def _places(keys: Any, axes: tuple[Axis, ...], cells: int) -> list[Any]:
-    """One array for each axis; places are checked against the axes."""
+    """One array for each axis; checks places against the axes."""
     out: list[Any]
     array = np.asarray(keys)
     if array.ndim == 1 and array.dtype.kind in "uV" and all(a.size is not None for a in axes):

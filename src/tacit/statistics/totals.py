@@ -1,10 +1,12 @@
 """Tables with all their totals: cells, margins and the grand total of one release, which add up.
 
-By default the cells get noise and totals are sums of them. With declared weights of importance, some margins get noise
-of their own, for their share of the price, and generalised least squares joins what is known of each number. Either
-way the error of every number is a known linear combination of the noise, whose law is computed and not approximated.
-Displayed numbers are whole, not negative and add up; intervals are those of the unbiased estimate, cut at 0, and hold
-the displayed number too. Theorem `tables-with-totals`.
+By default the cells get noise and totals are sums of them. With declared weights of importance, some margins get
+noise of their own, for their share of the price. Generalised least squares joins the information about each number.
+Either
+way the error of every number is a known linear combination of the noise, whose distribution is computed and
+not approximated.
+Displayed numbers are whole, not negative and add up. Intervals are those of the unbiased estimate, cut at 0, and
+contain the displayed number too. Theorem `tables-with-totals`.
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ SLACK = 1e-11
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableWithTotals(Statistic):
-    """How many rows there are for each combination of keys, and in all totals over some of the columns.
+    """The number of rows for each combination of keys, and in all totals over some of the columns.
 
     A row adds 1 to one cell and so to one number of each block that gets noise: each moves by m in L1, L2 and Linf for
     a unit of m rows (replace-one: 2m, sqrt(2) m, m), and has its share of the price. The number of rows has no noise
@@ -94,7 +96,7 @@ class TableWithTotals(Statistic):
         if self.importance and CELLS not in dict(self.blocks):
             raise InvalidParameter(
                 parameter="importance", value=[n for n, _ in self.importance], must='name "cells"',
-                hint="margins alone do not tell the cells",
+                hint="margins alone do not determine the cells",
             )  # fmt: skip
 
     @property
@@ -168,7 +170,7 @@ class TableWithTotals(Statistic):
         )  # fmt: skip
 
     def describe(self) -> dict[str, Any]:
-        """As other statistics; binned columns as those of `by`."""
+        """As in other statistics; binned columns in the form of `by`."""
         said = super().describe()
         shown = [c if isinstance(c, str) else {"column": c.column, "edges": _edges(c)} for c in self.columns]
         return {**said, "columns": shown}
@@ -196,7 +198,7 @@ class TableWithTotals(Statistic):
         return self.subsets if self.totals == ALL else self.subsets[:1]
 
     def listed(self, question: Question) -> dict[str, list[Any]]:
-        """One column for each variable; "all" where a table adds up over it."""
+        """One column for each variable; "all" in a sum over that variable."""
         out: dict[str, list[Any]] = {n: [] for n in self.names}
         labels = {a.column: [_word(v) for v in a.labels] for a in question.axes}
         for of in self.shown:
@@ -329,10 +331,12 @@ def top_down(cells: Floats, held: AnyArray | None = None) -> AnyArray:
 
 Laws = tuple[tuple[Columns, PartNoise | None], ...]
 Sizes = tuple[tuple[str, int], ...]
+LEAST = 1e-200
+"""A variance below this, at prices that protect nobody, is no float any more."""
 
 
 def combination(sizes: Sizes, blocks: Laws, of: Columns) -> list[tuple[PartNoise | None, Floats, Floats]]:
-    """For each block the weights of its noise in a number of this table, and how many cells have each."""
+    """For each block the weights of its noise in a number of this table, and the number of cells with each."""
     n = dict(sizes)
     shares: dict[Columns, dict[int, float]] = {}
     for size in range(len(of) + 1):
@@ -343,7 +347,7 @@ def combination(sizes: Sizes, blocks: Laws, of: Columns) -> list[tuple[PartNoise
             inverse = {
                 i: (1.0 if i == exact[0] else 0.0)
                 if exact
-                else 1 / (block_variance(law) * math.prod(n[c] for c in columns if c not in part))
+                else 1 / (max(block_variance(law), LEAST) * math.prod(n[c] for c in columns if c not in part))
                 for i, (columns, law) in over.items()
             }
             total = sum(inverse.values())
@@ -401,7 +405,8 @@ def _log_wave(scale: float, waves: Floats) -> Floats:
 
 @lru_cache(maxsize=1024)
 def whole_quantile(scale: float, terms: int, miss: float) -> int:
-    """The least whole t with Pr[|X_1 + ... + X_k| <= t] >= 1 - miss, X discrete Laplace of this scale: by its law.
+    """The least whole t with Pr[|X_1 + ... + X_k| <= t] >= 1 - miss, X discrete Laplace of this scale: by its
+    distribution.
 
     The probabilities are a Fourier sum over a period so long that what wraps around is below 1e-13.
     """

@@ -5,9 +5,9 @@ A row with weight w of [0, wh] and value x, u = (x - low) / width, q = w / wh, a
     w u, w (1 - u)                                              to the two parts of a weighted mean, and
     wh {2 q (1 - q), q^2} x {(1 - u)^2, 2 u (1 - u), u^2}       to the six of one with a population interval.
 
-None is negative and their sum is at most wh, reached at w = wh: contributions are those of a histogram with cells of
-size wh, whatever is learnt from them (theorem `survey-weights`). A weight must be a function of its own row and of
-public figures: what was calibrated on the rows of this table is refused.
+No part is negative and their sum is at most wh, reached at w = wh. Contributions are those of a histogram with cells
+of size wh (theorem `survey-weights`). A weight must be a function of its own row and of public figures; weights
+calibrated on the rows of this table are refused.
 """
 
 from __future__ import annotations
@@ -253,7 +253,7 @@ class WeightedStatistic(Statistic):
         return {"declared": declared, "sample": (said,)}
 
     def _variables(self, schema: Schema, weight: Measured | None, *, flat: bool) -> list[Variable]:
-        """Of first degree where no variance is asked of the parts (`flat`), else of second."""
+        """The variables of first degree if the parts need no variance (`flat`), else of second degree."""
         values = self.values(schema)
         most = FINE if len(values) < 2 else COARSE
         out = []
@@ -317,7 +317,7 @@ class WeightedStatistic(Statistic):
         return {name: values.reshape((*shape, -1)) for name, values in parts.items()}
 
     def _of_public_rows(self, schema: Schema, unit: Unit, frame: Frame) -> Question:
-        """For replaced rows that all count: sum u and sum u (1 - u), at the sensitivity of the first alone.
+        """The parts for replaced rows that all count: sum u and sum u (1 - u), at the sensitivity of the first alone.
 
         |u - v| + |u (1 - u) - v (1 - v)| = |u - v| (1 + |1 - u - v|) is at most 1: u + v <= 1 gives (2u - u^2) -
         (2v - v^2), and u + v >= 1 gives u^2 - v^2, for u >= v. So it is in L2 and Linf, and (1, 0) reaches it.
@@ -460,7 +460,7 @@ def surveyed_by(
     *,
     total: bool = False,
 ) -> dict[str, Any]:
-    """The fields of a weighted statistic; none where neither a weight, nor a design, nor a standard is given."""
+    """The fields of a weighted statistic; empty without a weight, a design and a standard."""
     if survey_weight is None and design is None and standard is None:
         return {}
     found = design_of(design)
@@ -503,7 +503,7 @@ def value_column(schema: Schema, name: str, *, dates: bool = False) -> Measured:
 
 
 def independent_rows(unit: Unit) -> None:
-    """Refuse a sampling model where one person has several rows."""
+    """Refuses a sampling model if one person has several rows."""
     if row_limit(unit) > 1:
         raise InvalidParameter(
             parameter="sampling", value=str(unit), must="be declared where a person has one row",
@@ -567,7 +567,7 @@ class WeightedProportion(WeightedStatistic):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WeightedTotal(WeightedStatistic):
-    """sum w x: how much there is in the population.
+    """sum w x: the total in the population.
 
     The variance is that of a sample of random size, sum (w x)^2, which is at least that of one of fixed size.
     """
@@ -590,7 +590,7 @@ class WeightedTotal(WeightedStatistic):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WeightedCount(WeightedStatistic):
-    """sum w: how many there are in the population."""
+    """sum w: the number of members of the population."""
 
     kind: ClassVar[str] = "weighted_count"
 

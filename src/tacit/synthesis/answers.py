@@ -1,11 +1,11 @@
-"""Finished synthetic rows: the rows themselves, counts read off them, and how far those may be from the truth.
+"""Finished synthetic rows: the rows themselves, counts of them, and bounds on their distance from the truth.
 
 Six statements, and no other (docs/theory):
 
     public         a public margin holds all columns of a filter: its counts, as they were declared
-    measured       the first measured margin that holds all columns of a filter: its noise has the stated law
+    measured       the first measured margin that holds all columns of a filter: its noise has the stated distribution
     error          the measured error of the finished rows: an upper bound for every checked margin at once
-    choice         what the choices tell of every margin that could have been chosen, where that is narrower
+    choice         the information in the choices about every margin that could have been chosen, if that is narrower
     none           no margin with these columns was measured, checked or a candidate: a count without an interval
     number of rows the noisy number, from the one-way margins
 
@@ -62,7 +62,7 @@ MADE = "These rows are synthetic: drawn from noisy margins, nobody's own."
 ROWS_SHARE, CHOICE_SHARE = 0.1, 0.2
 """Shares of an interval's miss: for the number of rows, and for the choices beside measured errors."""
 MOST_SUMMED = 2**20
-"""Sums of noise up to this range have their exact law; wider ones are bounded."""
+"""The widest sum of noise with an exact distribution; wider ones are bounded."""
 NOT_FOR = (
     "statements about single rows: no row is anybody's",
     "margins without a measured error, and counts by more columns than were checked",
@@ -99,7 +99,7 @@ class RowsAnswer:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Synthetic:
-    """Synthetic rows with what was measured for them; `rows` is the table, `answer` counts, `matrix` shows errors."""
+    """Synthetic rows with their measurements; `rows` is the table, `answer` counts, `matrix` shows errors."""
 
     axes: tuple[Axis, ...]
     schema: Schema
@@ -274,7 +274,7 @@ class Synthetic:
     def _measured(
         self, value: float, inside: Any, margin: Margin, first: tuple[Margin, Integers, float], level: float
     ) -> RowsAnswer:
-        """The measured cells of the filter, with the law of their noise (theorem `measured-cells`)."""
+        """The measured cells of the filter, with the distribution of their noise (theorem `measured-cells`)."""
         chosen, counts, std = first
         shape = [self.sizes[i] if i in margin else 1 for i in chosen]
         wide = np.broadcast_to(inside.reshape(shape), [self.sizes[i] for i in chosen]).ravel()
@@ -287,7 +287,7 @@ class Synthetic:
         )  # fmt: skip
 
     def _bound(self, margin: Margin, level: float) -> tuple[float | None, str]:
-        """An upper bound of ||t - S||_1 for this margin and what it rests on; None if nothing is known.
+        """An upper bound of ||t - S||_1 for this margin and its basis; None without one.
 
         The measured errors and the choices share the miss in a way that declarations alone decide, so that the
         narrower of both may be used.
@@ -332,7 +332,7 @@ class Synthetic:
 
     @cached_property
     def _counts(self) -> dict[Margin, Integers]:
-        """Counts of the rows by margin, as they stand for the table; filled where they are asked for."""
+        """Counts of the rows by margin, unchanged; computed on demand."""
         return {}
 
     def choice_bounds(self, miss: float) -> dict[Margin, float]:
@@ -344,7 +344,7 @@ class Synthetic:
         )
 
     def reach(self, level: float) -> float:
-        """The largest distance of all noisy errors below the truth at once, with this confidence."""
+        """With this confidence, no noisy error is further below its true error than this."""
         from scipy.special import ndtri
 
         assert self.schedule.errors is not None
@@ -446,7 +446,8 @@ class Synthetic:
 def sum_within(noise_std: float, cells: int, miss: float) -> float:
     """The bound on the sum of independent rounded normal draws, except with this probability.
 
-    By the exact law: the probabilities of one draw, convolved. Sums with a wide range are bounded by the normal
+    By the exact distribution: the probabilities of one draw, convolved. Sums with a wide range are bounded by
+    the normal
     quantile and half a unit a draw for the rounding.
     """
     from scipy.special import ndtr, ndtri
@@ -478,7 +479,7 @@ class _Digest(io.RawIOBase):
         self.digest = hashlib.sha256()
 
     def writable(self) -> bool:
-        """It takes bytes."""
+        """Whether it takes bytes."""
         return True
 
     def write(self, data: Any) -> int:
@@ -554,7 +555,7 @@ _HOLDS: Mapping[str, Any] = {
     ">": lambda a, b, v: (a > v, b <= v),
     ">=": lambda a, b, v: (a >= v, b < v),
 }
-"""For values from a to b: does the comparison hold for all of them, and for none?"""
+"""Whether the comparison holds for all values from a to b, and whether for none."""
 
 
 def _compared(axis: Axis, operator: str, value: Any) -> list[int]:

@@ -8,7 +8,7 @@ most as far from the drawn rows M of the round as
 
 with D an upper bound of ||t_s - M_s||_1 by the measurement, T rounds and m candidates. Adding ||M_c - S_c||_1, a public
 number, gives a bound for the finished rows S (theorem `synthesis-choices`). The bound is about the rows before the
-round: after the fit the chosen margin is near, and says nothing of the others.
+round. After the fit the chosen margin is near, and carries no information about the others.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ UP = 1 + 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choices:
-    """For each round ||y - M||_1 of what it chose; for each candidate a round (-1: none) and ||M_c - S_c||_1."""
+    """For each round ||y - M||_1 of the chosen margin; for each candidate a round (-1: none) and ||M_c - S_c||_1."""
 
     distances: Integers
     rounds: Integers
@@ -78,7 +78,7 @@ class ChoiceLog:
         *,
         total: int,
     ) -> Choices:
-        """For each candidate the round of its bound, and how far the rows of that round are from the finished ones."""
+        """For each candidate the round of its bound, and the distance of that round's rows from the finished ones."""
         excess = [
             largest_excess(d, c, self.sizes, schedule, miss=USUAL_MISS)
             for d, c in zip(self.distances, self.chosen, strict=True)
@@ -97,7 +97,7 @@ class ChoiceLog:
         )
 
     def _round(self, candidate: Margin, excess: Sequence[float]) -> int:
-        """The round with the least excess among the last ones in which the candidate fitted; -1 if there is none."""
+        """The round with the least excess among the last ones in which the candidate fitted; -1 if it never did."""
         last = max((t for t, some in enumerate(self.allowed) if candidate in some), default=-1)
         near = [t for t in range(max(0, last - WINDOW + 1), last + 1) if candidate in self.allowed[t]]
         return min(near, key=lambda t: excess[t], default=-1)
@@ -138,7 +138,7 @@ def choice_bounds(
 
 
 def passed_over(candidates: int, schedule: Schedule, *, miss: float) -> float:
-    """By how much a score may exceed the chosen one, in all rounds at once but with probability miss / 2."""
+    """The largest excess of a score over the chosen one, in all rounds at once except with probability miss / 2."""
     if candidates < 2:
         return 0.0
     return math.log(2 * schedule.rounds * (candidates - 1) / miss) / float(schedule.choosing.rate)
@@ -178,5 +178,5 @@ def folded_mean(x: float, noise_std: float) -> float:
 
 
 def penalty_of(cells: int, schedule: Schedule) -> float:
-    """Half of what noise alone would add to the L1 distance of this many cells; a public number."""
+    """Half of the L1 distance that noise alone would add to this many cells; a public number."""
     return PENALTY * float(schedule.measuring.noise_std) * cells

@@ -1,9 +1,9 @@
 """Rows from a model: along the junction tree, by systematic sampling inside each value of the separator.
 
 The rows that share a value s of a clique's separator are put in a fresh random order; row j of n_s takes the cell of
-the new columns at which their conditional distribution function passes (j + u_s) / n_s, u_s uniform. So n_s p(cell | s)
-rows get each cell, rounded up or down, and which of the n_s rows get it depends on nothing else: columns that the model
-makes independent given the separator stay so. Post-processing; all randomness comes from the noise room.
+the new columns at which their conditional distribution function passes (j + u_s) / n_s, u_s uniform. So n_s p(cell |
+s) rows get each cell, rounded up or down, and nothing else decides which of the n_s rows get it. Columns that the
+model makes independent given the separator stay so. Post-processing; all randomness comes from the noise room.
 """
 
 from __future__ import annotations

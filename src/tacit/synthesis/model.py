@@ -4,7 +4,7 @@
 
 Fitting minimises sum_m ||N p_m - y_m||^2 / (2 noise_std_m^2) by entropic mirror descent: theta_m falls by a step times
 the gradient of its margin, and belief propagation gives the margins of the new p. Post-processing: noisy numbers in,
-a distribution out; nothing here sees a row. Source: McKenna, Sheldon, Miklau 2019.
+a distribution out; no code here sees a row. Source: McKenna, Sheldon, Miklau 2019.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Target:
     variance: float
 
     def joined(self, counts: Floats, variance: float) -> Target:
-        """With one more measurement, weighted by inverse variance: for the fit, which claims nothing."""
+        """The margin with one more measurement, weighted by inverse variance, for the fit, which makes no claim."""
         share = variance / (self.variance + variance)
         return Target(
             counts=share * self.counts + (1 - share) * counts,
@@ -65,7 +65,7 @@ class Model:
         self.arrange()
 
     def arrange(self) -> None:
-        """The junction tree of all margins so far, and the beliefs of the potentials as they are."""
+        """The junction tree of all margins so far, and the beliefs for the present potentials."""
         self.tree = junction_tree(self.margins, self.sizes, root=self.held)
         self._homes = {m: self.tree.home(m) for m in self.margins}
         self.propagate()
@@ -82,7 +82,7 @@ class Model:
         return [*self.targets, *self.zeros, *([self.held] if self.public else [])]
 
     def _settle(self) -> None:
-        """One more potential on the public columns, so that their margins hold; then the beliefs."""
+        """Adds one more potential on the public columns, so that their margins hold; then updates the beliefs."""
         if not self.public:
             return
         held = self.held
@@ -95,7 +95,7 @@ class Model:
         self.propagate()
 
     def measure(self, margin: Margin, counts: Floats, variance: float) -> None:
-        """One more noisy margin; the caller fits afterwards."""
+        """Adds one more noisy margin; the caller fits afterwards."""
         known = self.targets.get(margin)
         self.targets[margin] = (
             Target(counts=counts, variance=variance) if known is None else known.joined(counts, variance)
@@ -138,7 +138,8 @@ class Model:
 
     @property
     def impossible(self) -> bool:
-        """Has no row any probability? Every belief is then made of cells that were declared impossible."""
+        """Whether no row has a positive probability.
+        Every belief is then made of cells that were declared impossible."""
         home = {m: margin_of(self.beliefs[k], self.tree.cliques[k], m) for m, k in self._homes.items()}
         return any(float(home[m][np.asarray(z)].sum()) > 0.5 for m, z in self.zeros.items())
 
@@ -204,7 +205,7 @@ def spread(values: Floats, margin: Margin, clique: Margin) -> Floats:
 
 
 def margin_of(values: Floats, clique: Margin, margin: Margin) -> Floats:
-    """The sums of a clique's table over all columns but these; columns rise in both."""
+    """The sums of a clique's table over all other columns; columns rise in both."""
     gone = tuple(k for k, i in enumerate(clique) if i not in margin)
     return np.asarray(values.sum(axis=gone)) if gone else values
 

@@ -32,7 +32,7 @@ PARAMETER = "public_margins"
 
 
 def public_counts(given: Any) -> tuple[PublicCounts, ...]:
-    """Public margins as they are given: a list of {"columns": [...], "counts": nested lists or an array}."""
+    """Public margins in their given form: a list of {"columns": [...], "counts": nested lists or an array}."""
     out = []
     for one in members(PARAMETER, given):
         if not isinstance(one, Mapping) or set(one) != {"columns", "counts"}:
@@ -106,7 +106,9 @@ def held_columns(public: Mapping[Margin, Any]) -> Margin:
 def check_public(
     public: Mapping[Margin, Integers], zeros: Mapping[Margin, Any], sizes: Sequence[int], limit: int
 ) -> None:
-    """Refuse public margins with too many cells, and those that contradict each other or what is impossible."""
+    """Refuses public margins with too many cells, and those that contradict each other or the impossible
+    combinations.
+    """
     held = held_columns(public)
     cells = cells_of(held, sizes)
     if cells > min(limit, MOST_PUBLIC_CELLS):
@@ -119,7 +121,7 @@ def check_public(
     if not _feasible(packed, held, tuple(sizes), allowed.tobytes()):
         raise InvalidParameter(
             parameter=PARAMETER, value=f"{len(public)} margins", must="be margins of one table",
-            hint="they contradict each other, or what is declared impossible",
+            hint="they contradict each other, or the impossible combinations",
         )  # fmt: skip
 
 
@@ -146,7 +148,7 @@ def _feasible(
 def nearest_table(
     start: Integers, public: Mapping[Margin, Integers], held: Margin, allowed: Any
 ) -> Integers | None:
-    """The table of whole counts with these margins that moves the fewest rows of a start; None if there is none.
+    """The table of whole counts with these margins that moves the fewest rows of a start; None if no table has them.
 
     Variables are the rows added to each allowed cell and those taken from each cell of the start.
     """
@@ -187,7 +189,7 @@ def nearest_table(
 
 
 def _holds(table: Integers, public: Mapping[Margin, Integers], held: Margin) -> bool:
-    """Has the table these margins exactly, and no negative count?"""
+    """Whether the table has exactly these margins, and no negative count."""
     if bool((table < 0).any()):
         return False
     return all(

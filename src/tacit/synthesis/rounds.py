@@ -116,7 +116,7 @@ def _ones(
     known: Mapping[int, Integers | None],
     source: Source,
 ) -> list[Integers]:
-    """All one-way margins: public ones as they are declared, the others as one vector and one release."""
+    """All one-way margins: public ones as declared, the others as one vector and one release."""
     asked = [i for i in range(len(sizes)) if known[i] is None]
     found = {i: counts for i, counts in known.items() if counts is not None}
     if asked:
@@ -127,7 +127,7 @@ def _ones(
 
 
 def _noisy(noise: RoundedGaussian, exact: Integers, source: Source) -> Integers:
-    """The numbers with independent noise, of the law that the schedule states."""
+    """The numbers with independent noise, of the distribution that the schedule states."""
     (found,) = noise.release_parts([exact], cells=_no_cells, source=source)
     return np.asarray(found).astype(np.int64)
 

@@ -1,4 +1,4 @@
-"""The schedule: what is run, in which order, with how much noise; fixed before a row is read.
+"""The schedule: the steps, their order and their noise; fixed before a row is read.
 
 With a total M of mu^2 (the share of each part is public):
 
@@ -82,7 +82,7 @@ class Schedule:
 
 
 def schedule_of(question: Question, mu: float) -> Schedule:
-    """The schedule with this total: about mu-Gaussian differential privacy; its account says what it is exactly."""
+    """The schedule with this total, about mu-Gaussian differential privacy; its account gives the exact amount."""
     statistic = question.statistic
     assert isinstance(statistic, SyntheticTable)
     unit, details = question.unit, question.details

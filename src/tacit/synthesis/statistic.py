@@ -1,4 +1,5 @@
-"""Synthetic rows as a statistic: which columns, how many rounds, which margins may be measured, what is impossible.
+"""Synthetic rows as a statistic: the columns, the number of rounds, the margins that may be measured, the impossible
+combinations.
 
 Everything here follows from declarations: the margins that may be chosen, those whose error is measured, the limit of
 cells of the model. `left_out` says before anything is paid which margins are not even candidates.
@@ -43,7 +44,7 @@ ERRORS = 0.1
 MODEL_CELLS = 200_000
 """Cells of the junction tree: its beliefs are a few megabytes, and a fit takes a second."""
 MOST_CANDIDATES = 3_000
-"""Triples are candidates while there are no more margins than this."""
+"""Triples are candidates up to this number of margins."""
 LARGEST = 20_000
 """Cells of a candidate of three columns; larger ones are all noise."""
 MOST_COLUMNS = 200
@@ -103,7 +104,7 @@ class SyntheticTable(Statistic):
         if self.draw is not None and self.draw > most_rows(len(self.columns)):
             raise InvalidParameter(
                 parameter="draw", value=self.draw, must=f"be at most {most_rows(len(self.columns)):,}",
-                hint="fewer rows stand for more rows each: weight_column says for how many",
+                hint="each of fewer rows represents several: weight_column has their number",
             )  # fmt: skip
         share = self.errors
         if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 0.89:
@@ -154,7 +155,7 @@ class SyntheticTable(Statistic):
         if not candidates:
             raise TooManyCells(
                 cells=sum(sizes), limit=self.cells,
-                hint="no pair of columns is left that fits beside the one-way margins and what is declared",
+                hint="no pair of columns fits beside the one-way margins and the declared ones",
             )  # fmt: skip
         checked = _checked(sizes, self.order) if self.errors else ()
         every = tuple(dict.fromkeys([*((i,) for i in range(len(axes))), *candidates, *checked]))
@@ -176,7 +177,7 @@ class SyntheticTable(Statistic):
     def _public(
         self, axes: Sequence[Axis], sizes: Sequence[int], zeros: Mapping[Margin, Any]
     ) -> dict[Margin, Any]:
-        """The public margins, shown to agree with each other and with what is impossible."""
+        """The public margins, after a check against each other and against the impossible combinations."""
         public = public_tables(self.public_margins, axes, sizes)
         if public:
             check_public(public, zeros, sizes, self.cells)
@@ -193,7 +194,7 @@ class SyntheticTable(Statistic):
         return public
 
     def describe(self) -> dict[str, Any]:
-        """Plain values; columns with bins as those of `by=` are."""
+        """Plain values; columns with bins in the form of `by=`."""
         named = [
             c if isinstance(c, str) else {"column": c.column, "edges": _edges(c.edges)} for c in self.columns
         ]
@@ -306,7 +307,7 @@ def _candidates(
 def _fit(
     candidates: Sequence[Margin], forced: Sequence[Margin], sizes: Sequence[int], limit: int
 ) -> list[Margin]:
-    """Those that could be chosen in the first round: so that there is always something to choose."""
+    """The candidates that fit in the first round; a round needs at least one."""
     fit = fitting(candidates, forced, sizes, limit)
     return [m for m, fits in zip(candidates, fit, strict=True) if fits]
 

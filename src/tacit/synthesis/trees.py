@@ -93,7 +93,7 @@ def cliques_of(
 
 
 def junction_tree(margins: Iterable[Margin], sizes: Sequence[int], *, root: Margin = ()) -> JunctionTree:
-    """The junction tree of these margins; a column of no margin is a clique by itself.
+    """The junction tree of these margins; a column of no margin forms a clique by itself.
 
     The first clique holds the columns of `root`, which some margin has.
     """

@@ -1,4 +1,4 @@
-"""Events: frozen facts about what was run. They describe themselves; accountants only fold.
+"""Events: frozen facts about the mechanisms that ran. They describe themselves; accountants only fold.
 
 An event knows the pairs of distributions that dominate it, one for each direction in which neighbours may
 differ, and from them everything else. Noise is given relative to the sensitivity *under the neighbour

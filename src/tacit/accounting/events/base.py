@@ -45,7 +45,7 @@ class Event:
 
     @abstractmethod
     def parts(self) -> Iterator[tuple[SimpleEvent, int]]:
-        """The simple events that it consists of, each with how often."""
+        """The simple events that it consists of, each with its number of runs."""
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -63,38 +63,40 @@ class SimpleEvent(Event):
 
     @abstractmethod
     def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair] | None:
-        """The dominating pairs of (removal, addition), or of both orders of a replacement; None if nothing leaks."""
+        """The dominating pairs of (removal, addition), or of both orders of a replacement; None if the event reveals
+        nothing.
+        """
 
     def must_hold_for(self, neighbours: Neighbours) -> None:
-        """Raise where the event's own numbers (epsilon, rho, mu) are proved for the other relation only."""
+        """Raises if the event's own numbers (epsilon, rho, mu) are proved for the other relation only."""
 
     def pure(self) -> float | None:
-        """An epsilon that holds with delta = 0, if there is one."""
+        """An epsilon that holds with delta = 0; None if the event has none."""
         return None
 
     def concentrated(self) -> float | None:
-        """A rho that holds (zCDP), if there is one: its own, or that of its pure epsilon."""
+        """A rho that holds (zCDP): the event's own, or that of its pure epsilon; None if it has neither."""
         epsilon = self.pure()
         return None if epsilon is None else convert(Pure(epsilon=epsilon), Concentrated).rho
 
     def approximate(self) -> tuple[float, float] | None:
-        """An epsilon with its delta, where it is stated with one: its own, or the pure epsilon with 0."""
+        """An epsilon with its delta, if it is stated with one: its own, or the pure epsilon with 0."""
         epsilon = self.pure()
         return None if epsilon is None else (epsilon, 0.0)
 
     def gaussian_squared(self) -> Fraction | None:
-        """mu^2, rounded up, where it is exactly Gaussian noise (Gaussian DP)."""
+        """mu^2, rounded up, of an event that is exactly Gaussian noise (Gaussian DP)."""
         return None
 
     def mu_squared(self) -> Fraction | None:
-        """A mu^2 that holds, if there is one: its own, or that of its pure epsilon (`pure-to-gdp`)."""
+        """A mu^2 that holds: the event's own, or that of its pure epsilon (`pure-to-gdp`); None if it has neither."""
         own, epsilon = self.gaussian_squared(), self.pure()
         if own is not None or epsilon is None:
             return own
         return Fraction(convert(Pure(epsilon=epsilon), GaussianDP).mu) ** 2
 
     def renyi(self, order: float, *, neighbours: Neighbours) -> float | None:
-        """The Rényi divergence at this order, the larger of both orders of neighbours; None if it is infinite."""
+        """The larger Rényi divergence of both orders of neighbours at this order; None if it is infinite."""
         pairs = self.pairs(neighbours)
         if pairs is None:
             return 0.0
@@ -109,7 +111,7 @@ def both_orders(pair: Pair) -> tuple[Pair, Pair]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepeatedEvent(Event):
-    """An event `times` times over; the mechanisms may be chosen adaptively, the parameters are these."""
+    """An event that runs `times` times; the mechanisms may be chosen adaptively, the parameters are these."""
 
     kind: ClassVar[str] = "repeated"
     event: Event
@@ -152,7 +154,7 @@ class ComposedEvent(Event):
 
 
 def joined_pairs(event: Event, neighbours: Neighbours) -> tuple[Pair, Pair] | None:
-    """The dominating pairs of an event with all its parts, read as one mechanism; None if nothing leaks."""
+    """The dominating pairs of an event with all its parts, read as one mechanism; None if the event reveals nothing."""
     found = [(simple.pairs(neighbours), count) for simple, count in flatten(event)]
     known = [(pairs, count) for pairs, count in found if pairs is not None]
     if not known:

@@ -131,7 +131,7 @@ class ObjectivePerturbationEvent(SimpleEvent):
         return ObjectivePair(mu=mu, curvature=self.curvature, rows=self.rows, loss=self.loss)
 
     def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair]:
-        """One curve for both orders: Gaussian outside of a middle part, where the chord stands."""
+        """One curve for both orders: that of Gaussian noise outside a middle part, and its chord inside."""
         return both_orders(self._pair())
 
 
@@ -157,7 +157,7 @@ class LaplaceEvent(_WithEpsilon):
     meaning: ClassVar[str] = "Laplace noise"
 
     def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair]:
-        """Two Laplace laws, a sensitivity apart."""
+        """Two Laplace distributions, a sensitivity apart."""
         return both_orders(LaplacePair(epsilon=self.epsilon))
 
 
@@ -174,7 +174,7 @@ class DiscreteLaplaceEvent(_WithEpsilon):
         check_fields(self, sensitivity=how_many)
 
     def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair]:
-        """Two discrete Laplace laws; the rate is rounded up, against us."""
+        """Two discrete Laplace distributions; the rate is rounded up, which only enlarges the stated loss."""
         rate = up(Fraction(self.epsilon) / self.sensitivity)
         return both_orders(DiscreteLaplacePair(rate=rate, sensitivity=self.sensitivity))
 
@@ -213,7 +213,7 @@ class TruncatedDiscreteLaplaceEvent(SimpleEvent):
         return self.epsilon, self._pair.infinite_mass.high
 
     def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair]:
-        """The law and the same moved by the sensitivity."""
+        """The distribution, and the same one shifted by the sensitivity."""
         return both_orders(self._pair)
 
 
@@ -239,14 +239,14 @@ class DiscreteGaussianEvent(SimpleEvent):
         return self.rho
 
     def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair]:
-        """Its own summed probabilities; never the continuous curve."""
+        """The pair of its own summed probabilities; never the continuous curve."""
         std = down(Fraction(self.noise_multiplier) * self.sensitivity)
         return both_orders(DiscreteGaussianPair(noise_std=std, sensitivity=self.sensitivity))
 
 
 @lru_cache(maxsize=256)
 def largest_moves(square: int, coordinates: int) -> tuple[tuple[int, ...], ...]:
-    """The maximal integer moves v with |v|^2 <= square, up to order and sign; none if there are too many.
+    """The maximal integer moves v with |v|^2 <= square, up to order and sign; an empty list if they are too many.
 
     A move is dominated by one that is at least as large in every coordinate, since each coordinate's noise is
     log-concave and independent (theorem `discrete-gaussian`).
@@ -303,7 +303,9 @@ class DiscreteGaussianVectorEvent(SimpleEvent):
 
     @property
     def moves(self) -> tuple[tuple[int, ...], ...]:
-        """The worst moves, largest coordinate first; none where there are too many to sum, or the noise is too wide."""
+        """The worst moves, largest coordinate first; an empty list if they are too many to sum or the noise is too
+        wide.
+        """
         return largest_moves(self.squared_sensitivity, self.coordinates) if self.noise_std <= WIDEST else ()
 
     def concentrated(self) -> float:
@@ -399,7 +401,7 @@ class PermuteAndFlipEvent(_WithEpsilon):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RandomizedResponseEvent(_WithEpsilon):
-    """The true one of `categories` answers with odds e^epsilon against each other one."""
+    """Gives the true one of `categories` answers with odds e^epsilon against each other one."""
 
     kind: ClassVar[str] = "randomized_response"
     meaning: ClassVar[str] = "one of several answers"
@@ -410,7 +412,7 @@ class RandomizedResponseEvent(_WithEpsilon):
         check_fields(self, categories=partial(how_many, least=2))
 
     def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair]:
-        """A respondent's answer is exchanged; leaving one out is a change of another kind."""
+        """A respondent's answer is replaced; leaving an answer out is another kind of change."""
         if neighbours is not Neighbours.REPLACE_ONE and self.categories > 2:
             return both_orders(ApproximatePair(epsilon=self.epsilon, delta=0.0))
         return both_orders(RandomizedResponsePair(epsilon=self.epsilon, categories=self.categories))
@@ -447,7 +449,7 @@ class ApproximateEvent(SimpleEvent):
         return both_orders(ApproximatePair(epsilon=self.epsilon, delta=self.delta))
 
     def pure(self) -> float | None:
-        """Its epsilon where delta = 0."""
+        """Its epsilon, if delta = 0."""
         return self.epsilon if self.delta == 0 else None
 
     def approximate(self) -> tuple[float, float]:
@@ -494,7 +496,7 @@ class TabulatedEvent(SimpleEvent):
         object.__setattr__(self, "_pair", FinitePair(p=self.p, q=self.q))
 
     def pure(self) -> float | None:
-        """The largest loss in either order, where every outcome has a finite one."""
+        """The largest loss in either order, if every outcome has a finite one."""
         if self._pair.infinite_mass.high > 0 or self._pair.reverse_infinite_mass.high > 0:
             return None
         return max(self._pair.largest_loss.high, -self._pair.smallest_loss.low, 0.0)

@@ -45,7 +45,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoissonSampledEvent(SimpleEvent):
-    """A secret sample in which each unit takes part with probability `sampling_rate`, and what is run on it.
+    """Runs an event on a secret sample, in which each unit takes part with probability `sampling_rate`.
 
     `event` is one mechanism, or a composition: then one sample is drawn, and all of it is run on that sample (theorem
     `sampled-composition`). A sample drawn anew for each of several runs is a repetition of sampled events.
@@ -65,7 +65,7 @@ class PoissonSampledEvent(SimpleEvent):
 
     @property
     def depth(self) -> int:
-        """How deep events are nested in it, a mechanism alone not counted."""
+        """The depth of nesting in it; a mechanism alone counts as 0."""
         return nested(self.event) if not isinstance(self.event, SimpleEvent) else 0
 
     def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair] | None:
@@ -90,7 +90,7 @@ class PoissonSampledEvent(SimpleEvent):
         return sampled, PoissonSampledPair(pair=mirrored, rate=self.sampling_rate).swapped()
 
     def must_hold_for(self, neighbours: Neighbours) -> None:
-        """It is proved for add-or-remove: a release may tell the sample's size, and so whether somebody is in it."""
+        """It is proved for add-or-remove: a release may reveal the sample's size, and so whether somebody is in it."""
         if neighbours is Neighbours.REPLACE_ONE and self.sampling_rate > 0:
             raise NoLaw(
                 operation=f"Poisson sampling of {self.event.kind} under replace-one",
@@ -99,7 +99,7 @@ class PoissonSampledEvent(SimpleEvent):
             )
 
     def pure(self) -> float | None:
-        """ln(1 + q (e^epsilon - 1)) where the mechanism has a pure epsilon."""
+        """ln(1 + q (e^epsilon - 1)), if the mechanism has a pure epsilon."""
         from tacit.guarantees import Pure, subsample
 
         own = event_epsilon(self.event)
@@ -191,7 +191,7 @@ class BalancedResponseEvent(SimpleEvent):
         return self.epsilon
 
     def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair]:
-        """A respondent's answer is exchanged; leaving one out is a change of another kind."""
+        """A respondent's answer is replaced; leaving an answer out is another kind of change."""
         if neighbours is not Neighbours.REPLACE_ONE:
             return both_orders(ApproximatePair(epsilon=self.epsilon, delta=0.0))
         return both_orders(
@@ -205,7 +205,7 @@ class BalancedResponseEvent(SimpleEvent):
 class ShuffledEvent(SimpleEvent):
     """Local answers of `people`, one message each, of which only the multiset is seen: in random order, unsigned.
 
-    `event` is what one person runs on their own data, by themselves: any event with a pure epsilon, or a composition of
+    `event` is what one person runs on their own data, separately: any event with a pure epsilon, or a composition of
     such, whose messages stay together. Randomised response, subset selection and Hadamard response have bounds of their
     own, others the one of all mechanisms with their epsilon. Neighbours replace one person's data; everybody must
     answer by the rule. What each person has without a shuffler, the local epsilon, stays true beside it: it is
@@ -244,7 +244,7 @@ class ShuffledEvent(SimpleEvent):
 
     @property
     def depth(self) -> int:
-        """How deep events are nested in it, a mechanism alone not counted."""
+        """The depth of nesting in it; a mechanism alone counts as 0."""
         return nested(self.event) if not isinstance(self.event, SimpleEvent) else 0
 
     def pure(self) -> float:
@@ -268,7 +268,9 @@ class ShuffledEvent(SimpleEvent):
 
 
 def _design(event: Event) -> dict[str, int]:
-    """Outcomes, supporting and shared ones of a local answer, in their smallest numbers; nothing for other events."""
+    """The smallest numbers of outcomes, supporting outcomes and shared outcomes of a local answer; zeros for other
+    events.
+    """
     if isinstance(event, RandomizedResponseEvent):
         return {"outcomes": event.categories}
     if not isinstance(event, BalancedResponseEvent):
@@ -285,7 +287,7 @@ class MixedEvent(SimpleEvent):
     """One of `events` is run, the i-th with probability `weights`[i], for any data.
 
     The account is exact where the coin is published with the answer, and an upper bound where it is kept secret
-    (theorem `coin-mixture`). A member may be a composition. What a coin that chose no member reveals is nothing: for
+    (theorem `coin-mixture`). A member may be a composition. A coin that chose no member reveals nothing: for
     "run it or do not", leave the rest of 1 out; missing weight is the probability that nothing is run.
     """
 

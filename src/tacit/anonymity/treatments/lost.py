@@ -19,7 +19,7 @@ __all__ = ["CorrectedRegression", "Lost", "compare_tables", "corrected_covarianc
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lost:
-    """rows: removed. columns: removed. changed: the share of values that differ, where rows kept their places.
+    """rows: removed. columns: removed. changed: the share of values that differ, if rows kept their places.
 
     shift: for each column the distance between its two distributions, from 0 to 1: Kolmogorov and Smirnov's for
     numbers, total variation otherwise. correlation: the largest change of a correlation between two columns of numbers.
@@ -42,7 +42,7 @@ class Lost:
 
 
 def compare_tables(before: Any, after: Any, *, aligned: bool) -> Lost:
-    """What is different between two Arrow tables; aligned: row i of one is row i of the other."""
+    """The differences between two Arrow tables; aligned: row i of one is row i of the other."""
     common = [name for name in before.column_names if name in after.column_names]
     same_rows = aligned and before.num_rows == after.num_rows
     changed, shift, both = {}, {}, []
@@ -68,7 +68,7 @@ def compare_tables(before: Any, after: Any, *, aligned: bool) -> Lost:
 
 
 def _words(table: Any, name: str) -> npt.NDArray[Any]:
-    """Values as texts, a missing one as a text of its own."""
+    """Values as texts; missing becomes a separate text."""
     coded = encoded(table, name)
     texts = np.array(
         ["\0missing" if v is None else str(v) for v in coded.dictionary.to_pylist()], dtype=object
@@ -123,7 +123,7 @@ def _correlation(before: Any, after: Any, names: list[str]) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorrectedRegression:
-    """Coefficients, intercept first; their standard errors; and what a naive fit would have said."""
+    """Coefficients, intercept first; their standard errors; and the coefficients of a naive fit."""
 
     coefficients: Floats
     errors: Floats
@@ -143,7 +143,7 @@ def _noise(noise_std: npt.ArrayLike, width: int) -> Floats:
 
 
 def corrected_covariance(w: npt.ArrayLike, noise_std: npt.ArrayLike) -> Floats:
-    """The covariance of what was there before the noise: that of W less that of the noise."""
+    """The covariance of the original columns: that of W minus that of the noise."""
     x = np.asarray(w, dtype=np.float64)
     x = x[:, None] if x.ndim == 1 else x
     return np.atleast_2d(np.cov(x, rowvar=False)) - _noise(noise_std, x.shape[1])

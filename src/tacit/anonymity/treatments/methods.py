@@ -84,7 +84,7 @@ class Treatment(ABC):
 
     @property
     def aligned(self) -> bool:
-        """Does row i of the result come from row i of the table?"""
+        """Whether row i of the result comes from row i of the table."""
         return True
 
 
@@ -92,7 +92,7 @@ class Treatment(ABC):
 
 
 def known(table: Any, columns: Sequence[str]) -> tuple[str, ...]:
-    """These columns, each of which the table has."""
+    """These columns; an error for one that the table does not have."""
     names = (columns,) if isinstance(columns, str) else tuple(columns)
     for name in names:
         if name not in table.column_names:
@@ -114,7 +114,7 @@ def is_number(table: Any, column: str) -> bool:
 
 
 def numbers(table: Any, column: str) -> Floats:
-    """A column as floats, NaN where it is missing."""
+    """A column as floats, NaN for a missing value."""
     import pyarrow as pa
 
     known(table, [column])
@@ -206,7 +206,9 @@ def _fits(values: Floats, kind: Any) -> bool:
 
 
 def encoded(table: Any, name: str) -> Any:
-    """A column as a dictionary and places in it, missing being a value; also if it is stored so already."""
+    """A column as a dictionary and places in it, with missing as a value; also for a column that is stored so
+    already.
+    """
     import pyarrow as pa
 
     column = table.column(name)
@@ -222,7 +224,7 @@ def encoded(table: Any, name: str) -> Any:
 
 
 def codes(table: Any, columns: Sequence[str]) -> npt.NDArray[np.int64]:
-    """For each row a number that tells the combinations of values in these columns apart, missing being a value."""
+    """For each row a number that identifies its combination of values in these columns; missing counts as a value."""
     key = np.zeros(table.num_rows, dtype=np.int64)
     for name in known(table, columns):
         here = np.asarray(encoded(table, name).indices.to_numpy(zero_copy_only=False), dtype=np.int64)
@@ -348,7 +350,7 @@ class ModelDraws(Treatment):
 
     A column of numbers: a linear model with normal errors, whose coefficients are drawn too (a proper imputation under
     the flat prior). Any other: for each combination of the given columns its own frequencies, with half a row added to
-    each value that occurs in the table, so that no draw tells which values a small class lacks.
+    each value that occurs in the table, so that no draw reveals the missing values of a small class.
     """
 
     column: str
@@ -508,7 +510,7 @@ class Round(Treatment):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collapse(Treatment):
-    """Values become their groups at a level of a hierarchy; what is missing stays missing."""
+    """Replaces values by their groups at a level of a hierarchy; a missing value stays missing."""
 
     column: str
     hierarchy: Hierarchy
@@ -534,13 +536,13 @@ class Collapse(Treatment):
 
 _BOX = 96
 _SLACK = 1 + 1e-12
-"""Corners of a box are as near and as far as its points but for rounding."""
+"""Distances to the corners of a box bound those to its points, except for rounding."""
 
 
 class _Boxes:
-    """Points in boxes of neighbours, from which groups are taken away.
+    """Points in boxes of neighbours; groups are removed from them.
 
-    The points of a box lie beside each other in `x`. A box is as small as the points that are left in it allow, and
+    The points of a box are neighbours in `x`. A box is as small as the points that are left in it allow, and
     most boxes are passed over because of their corners.
     """
 
@@ -615,7 +617,7 @@ class _Boxes:
         return self._remove(boxes, leave)
 
     def _remove(self, boxes: list[int], leave: npt.NDArray[np.bool_]) -> Integers:
-        """Take marked points of these boxes away; their rows."""
+        """Removes marked points of these boxes; returns their rows."""
         gone, start, empty = [], 0, []
         for box in boxes:
             part = self.parts[box]
@@ -648,8 +650,9 @@ def mdav(points: Floats, k: int) -> Integers:
     """Groups of k to 2k - 1 points that lie close together: maximum distance to average vector.
 
     Domingo-Ferrer and Mateo-Sanz 2002; as in Domingo-Ferrer and Torra 2005, algorithm 5.1: take r, the point furthest
-    from the mean of those left, and s, the one furthest from r; r and s each form a group with their k - 1 nearest;
-    until fewer than 3k are left. Points are looked for in boxes, most of which are passed over.
+    from the mean of the remaining points, and s, the one furthest from r; r and s each form a group with their k - 1
+    nearest;
+    until fewer than 3k are left. The search looks into boxes of points, and skips most of them.
     """
     group = np.full(len(points), -1, dtype=np.int64)
     left, many = _Boxes(points), 0
@@ -705,7 +708,7 @@ class Microaggregate(Treatment):
 def masked(
     x: Floats, *, left: Floats | None = None, right: Floats | None = None, add: Floats | None = None
 ) -> Floats:
-    """A X B + C: matrix masking in general (Duncan and Pearson 1991); what is left out is an identity, or zero."""
+    """A X B + C: matrix masking in general (Duncan and Pearson 1991); an omitted matrix is an identity, or zero."""
     made = np.asarray(x, dtype=np.float64)
     if left is not None:
         made = left @ made
@@ -719,7 +722,7 @@ class MatrixMask(Treatment):
     """Rows are mixed by a random orthogonal matrix that keeps the vector of ones (Ting, Fienberg, Trottini 2008).
 
     X becomes A X with A' A = I and A 1 = 1, so that means, variances and covariances, the sufficient statistics of a
-    normal model, stay exactly what they were. A is made of blocks of random rows, each Haar among such matrices.
+    normal model, do not change. A is made of blocks of random rows, each Haar among such matrices.
     """
 
     columns: tuple[str, ...]

@@ -1,6 +1,8 @@
-"""Synthetic rows from trees and from mixtures of normal laws (Hall, 1.1.2): drawn from a model, without a guarantee.
+"""Synthetic rows from trees and from mixtures of normal distributions (Hall, 1.1.2): drawn from a model, without a
+guarantee.
 
-The rows are draws from a law that was fitted to people. A leaf of one row, or a component around one person, is that
+The rows are draws from a distribution that was fitted to people.
+A leaf of one row, or a component around one person, is that
 person: `tacit.attacks.replay` finds them. Private synthetic rows are those of `tacit.synthesise`.
 """
 
@@ -38,7 +40,7 @@ MOST_VALUES = 200
 class TreeDraws(Treatment):
     """Columns are replaced in turn by draws from the leaves of trees on the columns before them (Reiter 2005).
 
-    given: columns that all trees may split on and that stay as they are; without them the first column is drawn from
+    given: columns that all trees may split on and that keep their values; without them the first column is drawn from
     its own frequencies, and the rows are wholly synthetic. leaf: the least number of rows in a leaf. Each tree is
     fitted to the table and then asked about the rows made so far; the new value is that of a random row of the leaf
     (Reiter draws a Bayesian bootstrap of the leaf first). A leaf of one row copies the row.
@@ -95,7 +97,8 @@ class TreeDraws(Treatment):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MixtureDraws(Treatment):
-    """Columns of numbers are replaced by draws from a mixture of normal laws fitted to them (Reiter 2004; Hall, 1.1.2).
+    """Columns of numbers are replaced by draws from a mixture of normal distributions fitted to them (Reiter
+    2004; Hall, 1.1.2).
 
     The columns are standardised and fitted together by expectation maximisation, each component with a covariance of
     its own. Whole numbers stay whole. A component around one row is as tight as the fit allows, a thousandth of a
@@ -159,7 +162,9 @@ def _once(columns: tuple[str, ...]) -> None:
 
 
 def _features(table: Any, name: str) -> Floats:
-    """A column as a tree sees it: ranks of numbers, a missing one first; otherwise a column of 0 and 1 a value."""
+    """A column as the input of a tree: ranks of numbers, with missing first; otherwise a column of 0 and 1 for each
+    value.
+    """
     if is_number(table, name):
         values = numbers(table, name)
         ranks = np.unique(values, return_inverse=True)[1].astype(np.float64)

@@ -63,7 +63,7 @@ def _found(
 
 
 def _whole_or_real(value: float) -> float:
-    """Exact totals are whole if the values are; the remainder of rounding is taken off."""
+    """A float is rounded to a whole number if the exact total is one."""
     return float(round(value)) if abs(value - round(value)) < 1e-6 else value
 
 
@@ -114,7 +114,7 @@ def grid_of_sets(service: OverlapRestriction, target: int, *, seed: int = 0) -> 
 
 
 def extremes(service: AtomicPopulations, *, low: float, high: float) -> Finding:
-    """A total of m times the largest value says that all m have it; and so with the least."""
+    """A total of m times the largest value reveals all m values, and so does a total of m times the least."""
     exposed: list[int] = []
     learned: list[float] = []
     for atom in service.atoms:
@@ -127,7 +127,7 @@ def extremes(service: AtomicPopulations, *, low: float, high: float) -> Finding:
 
 
 def repeat(service: PerturbedValues, people: Sequence[int], *, times: int) -> Finding:
-    """The mean of many answers to the same question, where noise is drawn anew each time; rounded to whole numbers."""
+    """The mean of many answers to the same question, whose noise is drawn again each time; rounded to whole numbers."""
     learned = [float(round(sum(service.total([target]) for _ in range(times)) / times)) for target in people]
     return _found("averaging", service, people, learned, 0.5, "a coin, if the value is a bit")
 
@@ -147,9 +147,9 @@ def outliers(service: PerturbedValues, *, relative: float = 0.01) -> Finding:
 
 
 def reword(service: RandomSamples, people: Sequence[int], group: Sequence[int], *, times: int) -> Finding:
-    """The same set in other words is another sample: the mean over many wordings forgets the sampling.
+    """The same set in other words gets another sample. So the mean over many wordings removes the sampling error.
 
-    Asked are totals of a group with the target, less that of the group; the difference is rounded.
+    Asks for totals of a group with the target and of the group without it; the difference is rounded.
     """
     learned = []
     rest = [i for i in group if i not in set(people)]
@@ -163,7 +163,7 @@ def reword(service: RandomSamples, people: Sequence[int], group: Sequence[int], 
 
 
 def split(service: FixedNoise, people: Sequence[int], *, times: int, seed: int = 0) -> Finding:
-    """A set is asked for in two halves, divided in many ways: each has noise of its own, and the mean hardly any."""
+    """Asks for a set in two halves, divided in many ways: each half has noise of its own, and the mean hardly any."""
     import numpy as np
 
     draws = Draws(seed, "splitting")

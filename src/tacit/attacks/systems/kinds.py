@@ -44,7 +44,7 @@ __all__ = [
 
 
 def refuse(reason: str) -> Refused:
-    """A question that the system will not answer; the reason is its public rule and nobody's value."""
+    """Refuses a question; the reason is the system's public rule and contains nobody's value."""
     return Refused(f"the system does not answer: {reason}")
 
 
@@ -100,14 +100,16 @@ Row = dict[int, int]
 
 
 class Echelon:
-    """Rows by the place of their pivot; no other row has anything there."""
+    """Rows by the place of their pivot; every other row has 0 there."""
 
     def __init__(self) -> None:
         self.rows: dict[int, Row] = {}
         self._rows_with: dict[int, set[int]] = {}
 
     def after(self, members: Iterable[int]) -> dict[int, Row]:
-        """The rows that the set of these people would change or add, by their pivots; none if it adds nothing."""
+        """The rows that the set of these people would change or add, by their pivots; an empty result if it adds
+        nothing.
+        """
         new: Row = dict.fromkeys(members, 1)
         for pivot in [place for place in new if place in self.rows]:
             new = _without(new, self.rows[pivot], pivot)
@@ -129,7 +131,7 @@ class Echelon:
 
 
 def _without(row: Row, other: Row, place: int) -> Row:
-    """A multiple of the row plus one of the other, in smallest whole numbers, with nothing at this place."""
+    """A multiple of the row plus one of the other, in smallest whole numbers, with 0 at this place."""
     mine, theirs = row[place], other[place]
     made = {at: theirs * value for at, value in row.items()} if theirs != 1 else dict(row)
     for at, value in other.items():
@@ -183,7 +185,7 @@ class OverlapRestriction(AnsweringService):
 
 
 class AuditedSums(AnsweringService):
-    """Every answer is kept, and a sum is refused from which, with the others, one person's value follows.
+    """Keeps every answer, and refuses a sum from which, with the others, one person's value would follow.
 
     The audit is linear algebra over the answers: person i's value follows if and only if the unit vector of i is in the
     span of the sets, which is when the reduced echelon form has that unit vector as a row.
@@ -381,7 +383,7 @@ LARGEST_BLOCK = 32
 
 
 def weigh(service: AuditedSums, *, questions: int, block: int = 24, seed: int = 0) -> Finding:
-    """Bits from sums whose linear algebra reveals nobody: the audit did not use that values are 0 or 1.
+    """Bits from sums whose linear algebra reveals nobody: the audit ignored that values are 0 or 1.
 
     People are taken in blocks of at most `block`, and `questions` random sets of each block are asked. Exposed is
     whoever has the same bit in all that fits the answers (a coin-weighing argument: about 2n / log2 n sums are enough
@@ -417,7 +419,9 @@ def weigh(service: AuditedSums, *, questions: int, block: int = 24, seed: int = 
 def _ask(
     service: AuditedSums, people: Integers, questions: int, draws: Draws
 ) -> tuple[Integers, list[float]]:
-    """Random sets of these people, as many as are wanted or as the service answers of twenty times as many."""
+    """Random sets of these people: the wanted number, or the number that the service answers of twenty times
+    as many.
+    """
     import numpy as np
 
     asked, answers = [], []

@@ -1,7 +1,7 @@
 """When may an exact answer be published? Groce 2014, ch. 6: sums, means and counts hidden by the other rows.
 
 "Noiseless" is meant as in the thesis: privacy for a class of priors over the data, with a simulator that sees the
-other rows; another definition of that name, which is not about probabilities, is not meant.
+other rows. Another definition of that name does not use probabilities.
 """
 
 from tacit.coupled.noiseless.answer import ExactAnswer, row_law

@@ -1,4 +1,4 @@
-"""The verdict on an exact answer: its loss, its condition and its theorem, never one without the others."""
+"""The verdict on an exact answer: its loss, its condition and its theorem, always together."""
 
 from __future__ import annotations
 
@@ -29,8 +29,10 @@ class ExactAnswer:
     """An exact answer is (epsilon, delta)-private in the sense of Groce 2014, Def. 5.3, under `assumptions` only.
 
     `epsilon` is against the named simulator, which sees all rows but the protected one; `epsilon_pair` is between two
-    values of that row, to somebody who knows which of the assumed laws holds: to others a value may tell the law, and
-    the law the answer (it is at most twice as large in this sense, and None if it is not computed or not finite).
+    values of that row, to somebody who knows which of the assumed distributions holds: to others a value may
+    tell the distribution, and
+    the distribution the answer (it is at most twice as large in this sense, and None if it is not computed or
+    not finite).
     Both are upper ends. `rows` is None if their number is itself random. `threshold` is for truncated histograms.
     `group` is the number of rows that are hidden together. `details` holds further numbers for the machine format.
     """
@@ -80,7 +82,7 @@ class ExactAnswer:
 
     @property
     def hidden(self) -> str:
-        """What is protected, in words."""
+        """The protected unit, in words."""
         return "any one row" if self.group == 1 else f"any group of {self.group} rows"
 
     @property
@@ -94,7 +96,7 @@ class ExactAnswer:
 
     @property
     def sentence(self) -> str:
-        """The condition first, then what is promised under it."""
+        """The condition first, then the promise under it."""
         return (
             f"This is private provided that {'; and '.join(self.assumptions)}. Then the exact {self.statistic} tells "
             f"about {self.hidden} at most epsilon = {shown(self.epsilon)}, delta = {shown(self.delta)}, beyond what "
@@ -130,7 +132,7 @@ def shown(number: float, digits: int = 3) -> str:
 
 
 PAIR_IS = "between two values of a row, to somebody who knows the distribution"
-"""What `epsilon_pair` is about: to somebody who does not know which law holds a value may tell more."""
+"""The adversary of `epsilon_pair`; a value may reveal more to somebody who does not know the distribution."""
 
 UNREACHED = "no epsilon reaches it under this assumption and with this simulator"
 
@@ -159,11 +161,11 @@ def delta_out_of_reach(
 
 
 def within_reach(reached: Callable[[float], bool], delta: float, *, steps: float = 0.1) -> float:
-    """About the smallest delta above this one that some epsilon reaches, one that was seen to be; 1 if none is."""
+    """About the smallest delta above this one that some computed epsilon reaches; 1 if none does."""
     return math.exp(bisected(lambda log: reached(math.exp(log)), math.log(delta), 0.0, absolute=steps)[1])
 
 
-# Laws of rows as text: `uniform(0, 1)`, `normal(0, 1, clamp=(-2.5, 2.5))`, `table(0: 1/2, 1: 1/2)`.
+# Distributions of rows as text: `uniform(0, 1)`, `normal(0, 1, clamp=(-2.5, 2.5))`, `table(0: 1/2, 1: 1/2)`.
 #
 # The language is closed: a name, numbers, `clamp=(low, high)` and `grid=step`. Nothing is evaluated.
 
@@ -181,7 +183,8 @@ HINT = 'such as "uniform(0, 1)", "normal(0, 1, clamp=(-2.5, 2.5))", "bernoulli(0
 
 
 def row_law(rows: str | RowLaw, *, grid: object = None) -> RowLaw:
-    """The law that a text names; a law is returned as it is. `grid` is the step of the grid of records."""
+    """The distribution that a text names; a distribution is returned unchanged.
+    `grid` is the step of the grid of records."""
     if isinstance(rows, RowLaw):
         if grid is not None:
             raise InvalidParameter(parameter="grid", value="a grid", must="be left out: the law has one")
@@ -209,7 +212,7 @@ def row_law(rows: str | RowLaw, *, grid: object = None) -> RowLaw:
 
 
 def call_parts(parameter: str, text: object, hint: str) -> tuple[str, list[str], dict[str, Any]]:
-    """(Name, numbers in their order, what has a name) of a text such as `normal(0, 1, clamp=(-2, 2))`."""
+    """(Name, numbers in their order, named values) of a text such as `normal(0, 1, clamp=(-2, 2))`."""
     kind, inside = _call(parameter, text, "be a name with numbers in brackets", hint)
     return kind, *_parts(parameter, inside, hint)
 
@@ -223,7 +226,7 @@ def _call(parameter: str, text: object, must: str, hint: str) -> tuple[str, str]
 
 
 def _parts(parameter: str, inside: str, hint: str) -> tuple[list[str], dict[str, Any]]:
-    """Numbers in their order, and what has a name."""
+    """Numbers in their order, and named values."""
     numbers: list[str] = []
     named: dict[str, Any] = {}
     at = 0
@@ -291,7 +294,7 @@ _HALVINGS = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curves:
-    """(delta, epsilon) and (known rows, epsilon); what is out of reach is left out."""
+    """Curves of (delta, epsilon) and (known rows, epsilon), without points that no epsilon reaches."""
 
     answer: ExactAnswer
     rows: int
@@ -300,7 +303,7 @@ class Curves:
 
 
 def curves_of(answer: ExactAnswer, again: Callable[[float, int], ExactAnswer]) -> Curves:
-    """Both curves around an answer; `again(delta, unknown_rows)` answers the same question anew."""
+    """Both curves around an answer; `again(delta, unknown_rows)` answers the same question with other values."""
     if (rows := answer.rows) is None:
         raise InvalidParameter(
             parameter="answer", value="no number of rows", must="be about a known number of rows"

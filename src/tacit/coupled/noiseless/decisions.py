@@ -1,12 +1,12 @@
-"""Decisions by a sum of scores: one of two answers, and how much it tells about one row, exactly.
+"""Decisions by a sum of scores: one of two answers, and its exact privacy loss for one row.
 
-A row of value x adds the integer score s(x); the answer is "yes" if the total reaches a threshold c. With R the sum of
-the scores of the other unknown rows and s0 what a simulator adds in place of the row,
+A row of value x adds the integer score s(x); the answer is "yes" if the total reaches a threshold c. With R the sum
+of the scores of the other unknown rows and s0 the simulator's replacement for the row,
 
     P = Pr[R + s(x) >= c],   Q = Pr[R + s0 >= c],
 
 and there are only two outcomes, so that the smallest e^epsilon at a delta is the largest of (P - delta)/Q and of the
-three like it (theorem `two-answers`). Rows that an adversary knows move c by what they add: c is then the worst one.
+three like it (theorem `two-answers`). Rows that an adversary knows shift c; the result is for the worst c.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class LeadTails:
 
     @classmethod
     def of(cls, law: SumLaw, shift: int, *, off: float = 0.0) -> LeadTails:
-        """Of a sum whose least value is `shift`; `off` is how far the law may be from the one that is meant."""
+        """For a sum whose least value is `shift`; `off` bounds the distance of `law` from the intended distribution."""
         high, low, out = law.high, law.low, law.outside
         up_high = np.append(np.cumsum(high[::-1])[::-1], 0.0) * _MORE + out
         down_high = np.append(0.0, np.cumsum(high)) * _MORE + out
@@ -95,7 +95,7 @@ def factor_of_answers(
 
 
 def floor_of_answers(tails: LeadTails, thresholds: np.ndarray, score: int, instead: int) -> float:
-    """The delta that every factor leaves: the probability of an answer that the other world never gives."""
+    """The delta that remains at every factor: the probability of an answer that the other world never gives."""
     real, ideal = tails.at(thresholds - score), tails.at(thresholds - instead)
     # Places 0 and 2 are upper ends of the two answers, 1 and 3 lower ones.
     left = [
@@ -107,7 +107,9 @@ def floor_of_answers(tails: LeadTails, thresholds: np.ndarray, score: int, inste
 
 
 def same_places(laws: Sequence[RowLaw]) -> None:
-    """All laws must give every value of one grid a chance, or some value would tell a law for certain."""
+    """All distributions must give every value of one grid a positive probability; otherwise some value would reveal
+    the distribution.
+    """
     first = laws[0]
     for law in laws[1:]:
         if (law.low, law.step, law.support) != (first.low, first.step, first.support):
@@ -120,7 +122,9 @@ def same_places(laws: Sequence[RowLaw]) -> None:
 
 
 def log_scores(law: RowLaw, other: RowLaw) -> dict[int, int]:
-    """place -> RESOLUTION times ln(law/other), rounded to an integer: the mechanism's own scores, so without error."""
+    """place -> RESOLUTION times ln(law/other), rounded to an integer. These rounded scores define the mechanism, so
+    rounding adds no error.
+    """
     out = {}
     with precision(96):
         for k in law.support:
@@ -145,7 +149,7 @@ def score_tails(law: RowLaw, scores: dict[int, int], hidden: int, delta: float) 
         point = SumLaw(0, np.ones(1), np.ones(1), 0.0)
         return LeadTails.of(point, low * hidden)
     total = sum_law(weights, hidden, delta=min(delta, 1e-3))
-    # What the written law is off by moves every tail by no more than this.
+    # What the written distribution is off by moves every tail by no more than this.
     off = up(law.rounding * hidden)
     return LeadTails.of(replace(total, outside=total.outside + off), low * hidden, off=off)
 
@@ -168,12 +172,12 @@ def log_up_factor(factor: float) -> float:
 
 # How often one row would change the largest of several sums, by simulation: an upper confidence limit.
 #
-# Tables are drawn from the laws that are assumed, never from data. The limit is wrong with probability at most
+# Tables are drawn from the distributions that are assumed, never from data. The limit is wrong with probability at most
 # `wrong`; theorem `simulated-stability` says what follows for an answer that is published only where limit + wrong is
 # small.
 #
 # Rows are drawn one by one from the cryptographic source. A word of 64 bits is compared with the cumulative weights,
-# rounded: that moves the law of a row by less than (values) 2^-64, which is added to the limit once a row.
+# rounded: that moves the distribution of a row by less than (values) 2^-64, which is added to the limit once a row.
 
 MOST_ROWS_DRAWN = 10**9
 _BLOCK = 1 << 20
@@ -215,7 +219,7 @@ def changes(
     `wrong`.
 
     The limit of the largest count is the largest limit, and so no lower than that of the worst row: nothing is divided
-    among the rows and the laws. `delta` is what the theorem claims, the limit and `wrong` together.
+    among the rows and the distributions. `delta` is what the theorem claims, the limit and `wrong` together.
     """
     if draws * hidden * len(laws) > MOST_ROWS_DRAWN:
         raise InvalidParameter(
@@ -297,7 +301,7 @@ def _laws(hypotheses: Sequence[str | RowLaw], grid: object) -> list[RowLaw]:
             parameter="hypotheses",
             value="two equal ones",
             must="differ",
-            hint="equal laws cannot be told apart",
+            hint="equal distributions cannot be distinguished",
         )
     return laws
 
@@ -321,7 +325,9 @@ def thesis_map(laws: Sequence[RowLaw], weights: Sequence[float], others: int) ->
 
 
 def thesis_map_epsilon(laws: Sequence[RowLaw], weights: Sequence[float], others: int, least: float) -> float:
-    """Thm 6.4: epsilon = ln((1 + (M/l - 1) tau M e^{-nu}) / (1 - (k-1) tau M e^{-nu})), every law with chance >= l."""
+    """Thm 6.4: epsilon = ln((1 + (M/l - 1) tau M e^{-nu}) / (1 - (k-1) tau M e^{-nu})), every distribution
+    with chance >= l.
+    """
     k = len(laws)
     arrays = [np.array([float(law.weights[p]) for p in law.support]) for law in laws]
     ratio = max(float(np.max(a / b)) for a in arrays for b in arrays)
@@ -350,9 +356,10 @@ def exact_map(
 ) -> ExactAnswer:
     """The source distribution of the rows, published exactly: the epsilon at this delta.
 
-    The rows are independent draws of one of the laws, whichever; `weights` are the prior weights of the estimator, and
+    The rows are independent draws of one of the distributions; `weights` are the prior weights of the estimator, and
     nothing follows from them about the truth. Scores ln f_j are rounded to 1/64: the estimator uses the rounded ones.
-    For more than two laws epsilon is 0 and delta a union over pairs. Where that is too large, small tables are summed
+    For more than two distributions epsilon is 0 and delta is a union over pairs.
+    Where that is too large, small tables are summed
     exactly (theorem `largest-best`), and for larger ones `draws` tables that are simulated may certify the delta
     (theorem `simulated-stability`): one simulation, wrong with a hundredth of delta.
     """
@@ -449,7 +456,7 @@ def _small_map(
     delta: float,
     stability: float,
 ) -> Told | None:
-    """The exact law of the estimate under each of the laws, if the rows and their values are few."""
+    """The exact distribution of the estimate under each distribution of a row, if the rows and their values are few."""
     found = []
     for law in laws:
         values: dict[tuple[int, ...], Fraction] = {}
@@ -478,7 +485,7 @@ def _union(
     delta: float,
     known: bool,
 ) -> float:
-    """An upper end of the probability under law j that removing a row changes the largest of several sums.
+    """An upper end of the probability under distribution j that removing a row changes the largest of several sums.
 
     The smaller of two unions, for every value of the row. (i) If the answer changes from a to b, the order of a and b
     does: the sum over pairs of the chance that it turns. (ii) If it changes, it is not j before or after: the sum over
@@ -515,7 +522,7 @@ def exact_test(
     """The decision of the likelihood-ratio test at a level, published exactly: the epsilon at this delta.
 
     Rejects if the sum of rounded scores reaches the smallest threshold whose probability under the null is at most the
-    level. The rows come from either law. The simulator puts a middling score in place of the row.
+    level. The rows come from either distribution. The simulator puts a middling score in place of the row.
     """
     size, unknown = rows_and_unknown(n, unknown_rows)
     target = wanted_delta(delta)
@@ -638,7 +645,7 @@ def exact_mode(
 def _claimed(
     told: Told | None, stability: float, target: float, *, what: str, simulator: str, hint: str
 ) -> tuple[float, float, str]:
-    """(Factor, factor between two values, simulator) by the exact laws, or by a union bound at epsilon = 0."""
+    """(Factor, factor between two values, simulator) by the exact distributions, or by a union bound at epsilon = 0."""
     if told is not None:
         if math.isinf(told.factor):
             raise delta_out_of_reach(what, target, told.at_zero, hint=hint, ours=True)
@@ -682,7 +689,9 @@ class NoisyMap:
     mechanism: PermuteAndFlip
 
     def totals(self, values: ArrayLike) -> list[Fraction]:
-        """The score of each hypothesis; values off the grid count as the nearest one, missing ones as the lowest."""
+        """The score of each hypothesis; a value off the grid counts as the nearest one, a missing value as the
+        lowest.
+        """
         low, step, top = float(self.laws[0].low), float(self.laws[0].step), len(self.scores[0]) - 1
         places = np.rint((np.nan_to_num(np.asarray(values, dtype=np.float64), nan=low) - low) / step)
         counts = np.bincount(np.clip(places, 0, top).astype(np.int64).ravel(), minlength=top + 1)
@@ -694,7 +703,7 @@ class NoisyMap:
 
 
 def noisy_map(hypotheses: Sequence[str | RowLaw], *, epsilon: float, grid: object = None) -> NoisyMap:
-    """epsilon-DP for replaced rows. Values without a chance under the laws count as their neighbours."""
+    """epsilon-DP for replaced rows. Values without a chance under the distributions count as their neighbours."""
     laws = [row_law(h, grid=grid) for h in listed("hypotheses", hypotheses)]
     same_places(laws)
     rows = []
@@ -711,7 +720,8 @@ def noisy_map(hypotheses: Sequence[str | RowLaw], *, epsilon: float, grid: objec
 
 # Arg-max: which of several columns has the largest total (or mean), published exactly; ties go to the first.
 #
-# Columns are independent, each with a law of its own on one grid; rows are independent draws. Only differences of two
+# Columns are independent, each with a distribution of its own on one grid; rows are independent draws. Only
+# differences of two
 # columns matter: D_ab, the total of a less that of b over the other unknown rows. Two columns are one decision with
 # the score x_a - x_b, and few rows of few values are summed exactly (theorem `largest-best`: the whole curve). Else
 # theorem `stable-functions`, 3.: with l the column of the largest mean, a row of values x changes the answer with
@@ -736,7 +746,7 @@ def exact_argmax(
 ) -> ExactAnswer:
     """The column with the largest total over n rows, published exactly: the epsilon at this delta.
 
-    `columns` has the law of each column, in the order in which ties are settled. For two columns, and for more of them
+    `columns` has the distribution of each column; an earlier column wins a tie. For two columns, and for more of them
     in small tables of unknown rows, epsilon is that of the best simulator (theorem `largest-best`); otherwise it is 0,
     and a delta that a union bound does not reach is refused. With `unknown_rows` the known ones may lean any way: the
     worst lead counts.
@@ -785,7 +795,7 @@ def exact_argmax(
 
 
 def _small(laws: Sequence[RowLaw], hidden: int, delta: float, stability: float) -> Told | None:
-    """The exact law of the answer, if the columns have few values and the rows are few."""
+    """The exact distribution of the answer, if the columns have few values and the rows are few."""
     if math.prod(len(law.support) for law in laws) > MOST_ROW_VALUES:
         return None
     values: dict[tuple[int, ...], Fraction] = {}
@@ -810,7 +820,9 @@ def _one_grid(laws: Sequence[RowLaw]) -> None:
 
 
 class _Lead:
-    """The lead of a column over another: its law in a row, in steps, and its tails over the other unknown rows."""
+    """The lead of a column over another: its distribution in a row, in steps, and its tails over the other unknown
+    rows.
+    """
 
     def __init__(self, ahead: RowLaw, behind: RowLaw, hidden: int, delta: float) -> None:
         weights = _difference(ahead.weights, behind.weights)
@@ -827,7 +839,7 @@ class _Lead:
         self.tails: LeadTails = score_tails(law, scores, hidden, delta)
 
     def turned(self, wins: int, known: bool) -> float:
-        """The most likely turn by one row: the first of both is ahead from a lead of `wins` steps on."""
+        """The most likely change by one row: the first of both is ahead from a lead of `wins` steps on."""
         return flip_bound(self.tails, self.places(wins, known), (self.least, self.most))
 
     def places(self, wins: int, known: bool) -> np.ndarray:
@@ -840,7 +852,7 @@ class _Lead:
 
 
 def _difference(ahead: tuple[Fraction, ...], behind: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
-    """The law of the difference of two independent steps, from the least one on, in exact arithmetic."""
+    """The distribution of the difference of two independent steps, from the least one on, in exact arithmetic."""
     import flint
 
     def polynomial(weights: Sequence[Fraction]) -> Any:
@@ -853,7 +865,7 @@ def _difference(ahead: tuple[Fraction, ...], behind: tuple[Fraction, ...]) -> tu
 
 
 def _many(laws: Sequence[RowLaw], hidden: int, delta: float, known: bool) -> float:
-    """An upper end of the probability that one row changes the answer, whatever its values are."""
+    """An upper end of the probability that one row changes the answer, for any values."""
     turned = beaten = 0.0
     leader = max(range(len(laws)), key=lambda j: laws[j].mean)
     for a, b in itertools.combinations(range(len(laws)), 2):

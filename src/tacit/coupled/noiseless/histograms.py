@@ -39,7 +39,7 @@ from tacit.noise.source import Source
 
 # The exact delta of a truncated cell: its count plus one against its count, both hidden below a threshold k.
 #
-#     T(m) = m for m >= k, and 0 below;   P = law of T(M + 1),  Q = law of T(M)
+#     T(m) = m for m >= k, and 0 below;   P = distribution of T(M + 1),  Q = distribution of T(M)
 #
 # M is the number of the other sampled members of the cell: Poisson with any mean, or binomial with any number of
 # members and one rate q. Theorem `truncated-histogram`: with a = k - 1 and E = e^epsilon the worst mean is a/E in the
@@ -47,7 +47,8 @@ from tacit.noise.source import Source
 #
 #     delta_k(epsilon) = max( H_E(M + 1 || M) at mean a/E,  H_E(M || M + 1) at mean a E )
 #
-# for the Poisson law; for the binomial law the same with the smallest numbers of members at which the ratio of
+# for the Poisson distribution; for the binomial distribution the same with the smallest numbers of members at
+# which the ratio of
 # neighbouring probabilities, (n - m + 1) q / (m (1 - q)), reaches 1/E at m = a and E at m = a. Each is one sum of
 # positive terms. delta_k falls in k, because a histogram truncated at k + 1 is a function of one truncated at k.
 
@@ -56,7 +57,7 @@ _SPARE_BITS = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellLaw:
-    """A law of a cell's other members by the ratio of neighbouring probabilities, and one probability."""
+    """The distribution of a cell's other members, by the ratio of neighbouring probabilities and one probability."""
 
     ratio: Callable[[int], Ball]
     chance: Callable[[int], Ball]
@@ -91,7 +92,7 @@ class PoissonSample:
     """Cells are independent Poisson counts; `worst` has the worst means of theorem `truncated-histogram`."""
 
     def worst(self, a: int, factor: Ball) -> tuple[list[CellLaw], list[CellLaw]]:
-        """The worst laws of the two directions at threshold a + 1."""
+        """The worst distributions of the two directions at threshold a + 1."""
         return [poisson_cell(a / factor)], [poisson_cell(a * factor)]
 
     def floor(self, threshold: int) -> Fraction:
@@ -113,14 +114,16 @@ class BinomialSample:
     rate: Fraction
 
     def worst(self, a: int, factor: Ball) -> tuple[list[CellLaw], list[CellLaw]]:
-        """The worst numbers of members; where a ball does not settle which one it is, all that it may be."""
+        """The worst numbers of members; if a ball does not decide which one is worst, all candidates."""
         inverse = ball((1 - self.rate) / self.rate) * a
         above = [max(n + a - 1, a - 1, 0) for n in _ceilings(inverse / factor)]
         below = [n + a - 1 for n in _ceilings(inverse * factor)]
         return [binomial_cell(n, self.rate) for n in above], [binomial_cell(n, self.rate) for n in below]
 
     def floor(self, threshold: int) -> Fraction:
-        """All threshold - 1 other members of a cell may be sampled, and then the count tells for certain."""
+        """All threshold - 1 other members of a cell may be sampled, and then the count reveals the row with
+        certainty.
+        """
         return self.rate ** (threshold - 1)
 
     def words(self) -> str:
@@ -181,7 +184,7 @@ def at_most(law: CellLaw, a: int) -> Ball:
 
 
 def _settled(term: Ball, ratio: Ball, total: Ball) -> bool:
-    """Is the remainder, a geometric series, small against the sum so far?"""
+    """Whether the remainder, a geometric series, is small against the sum so far."""
     if term == 0:
         return True
     small = ball(Fraction(1, 1 << (working_precision() - _SPARE_BITS)))
@@ -324,7 +327,7 @@ def _between(delta_at: Delta, low: int, high: int, epsilon: float, delta: float)
 def smallest_epsilon(
     delta_at: Callable[[float], Interval], *, delta: float, steps: float = _STEPS
 ) -> float | None:
-    """The smallest epsilon, but for a part `steps`, with delta(epsilon) <= delta; None if 100 is not enough."""
+    """The smallest epsilon, to within `steps`, with delta(epsilon) <= delta; None if 100 is not enough."""
     if delta_at(0.0).high <= delta:
         return 0.0
     low, high = 0.0, 1.0
@@ -337,7 +340,7 @@ def smallest_epsilon(
 
 # Samples of a fixed size: a few rows are discarded at random first, so that the number of rows tells nothing.
 #
-# Of n independent rows of one law N are kept, N = n - d, 0 <= d <= D (D even), uniformly chosen:
+# Of n independent rows of one distribution N are kept, N = n - d, 0 <= d <= D (D even), uniformly chosen:
 #
 #     Pr[N = n - d]  proportional to  e^{-epsilon_N |d - D/2|} / (n - d)
 #
@@ -359,7 +362,7 @@ _FIRST_CELLS, _MOST_CELLS = 32, 2048
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixedSize:
-    """n rows, of which at most `discards` (even) are left out; `size_epsilon` hides how many were kept."""
+    """n rows, of which at most `discards` (even) are left out; `size_epsilon` protects the number of kept rows."""
 
     rows: int
     discards: int
@@ -376,7 +379,7 @@ class FixedSize:
 
     @classmethod
     def hiding(cls, *, rows: int, size_epsilon: float, delta: float) -> FixedSize:
-        """With the fewest discards for which delta_N is at most this delta."""
+        """The release with the fewest discards that keep delta_N at most this delta."""
         n = whole("rows", rows, least=4)
         discards = 2
         while discards + 2 <= n:
@@ -423,9 +426,9 @@ class FixedSize:
         return np.array(sorted(found), dtype=np.int64)
 
     def kept(self, counts: NDArray[np.int64], source: Source) -> NDArray[np.int64]:
-        """The counts of cells after discarding; rows that are in none of them may be discarded too.
+        """The counts of cells after discarding; rows outside all cells may be discarded too.
 
-        Rows of one cell are alike, so that it does not matter which places they have: they stand cell after cell.
+        Rows of one cell are alike, so their places do not matter: they are numbered cell after cell.
         """
         ends = np.cumsum(np.ravel(counts))
         refuse_if(len(ends) and int(ends[-1]) > self.rows, "counts", "more rows", f"be of {self.rows} rows")
@@ -564,7 +567,7 @@ def crowd_blending(
     """The epsilon, at this delta, of any (crowd, 0)-crowd-blending private release of a random sample.
 
     Such a release is computed from a histogram truncated at `crowd` rows, over classes that it fixes itself (theorem
-    `crowd-blending-exact`). With blend_epsilon above 0 there is no law.
+    `crowd-blending-exact`). With blend_epsilon above 0 no theorem applies.
     """
     if non_negative("blend_epsilon", blend_epsilon) > 0:
         raise NoLaw(
@@ -604,9 +607,10 @@ def truncated_histogram(
 ) -> ExactAnswer:
     """Two of epsilon, delta and threshold give the third: the smallest that is safe.
 
-    `known_rows` is how many sampled members of one cell somebody may know of. For `sampling="fixed"` also the number
-    `n` of rows, and `size_epsilon`, the part of epsilon that hides how many rows were kept (a quarter if left out).
-    With `group`, what is hidden is a group of up to this many sampled rows, in any cells (theorem `hidden-groups`).
+    `known_rows` is the number of sampled members of one cell that an adversary may know.
+    For `sampling="fixed"` also the number
+    `n` of rows, and `size_epsilon`, the part of epsilon that protects the number of kept rows (by default a quarter).
+    With `group`, the protected unit is a group of up to this many sampled rows, in any cells (theorem `hidden-groups`).
     """
     if (together := whole("group", group)) > 1:
         return _of_group(together, sampling, epsilon, delta, threshold, rate, known_rows)
@@ -746,7 +750,7 @@ class SampledHistogram:
 
     @property
     def guarantee(self) -> Guarantee:
-        """Differential privacy, whatever the population is; its unit is a row of the population."""
+        """Differential privacy for every population; its unit is a row of the population."""
         return Guarantee(
             bound=Approximate(epsilon=self.epsilon, delta=self.delta),
             unit=each_row(neighbours=Neighbours.ADD_OR_REMOVE),
@@ -769,7 +773,7 @@ def sample_then_truncate(*, rate: object, epsilon: float, delta: float) -> Sampl
     """The smallest threshold that makes it (epsilon, delta)-DP; theorem `sample-then-truncate`.
 
     The database is the population; the sample must be drawn by anybody who releases, with exactly this rate, and stay
-    secret: what is protected is not that somebody was sampled but that he is in the population.
+    secret: the protected fact is membership in the population, not in the sample.
     """
     law = sampling_of("binomial", rate)
     assert isinstance(law, BinomialSample)

@@ -1,7 +1,8 @@
 """The largest of several sums: the exact distribution of that answer for small tables, and its best simulator.
 
 A row of value x adds an integer score s_b(x) to every sum b; the answer is the index of the largest sum, ties to the
-first. For small tables the law of the answer given the value of one row is summed over all tables of the other rows.
+first. For small tables the distribution of the answer, given the value of one row, is summed over all tables of the
+other rows.
 All terms are positive, so that rounding moves each probability by a known factor and no more.
 
 If the rows are independent and their distribution is known, the other rows say nothing about the protected one. So a
@@ -52,10 +53,11 @@ _WIDER = Fraction(1 << 40, (1 << 40) - 1)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AnswerLaws:
-    """The law of the answer for every score of the row (`given`) and `without` the row, under one law of the rows.
+    """The distribution of the answer for every score of the row (`given`) and `without` the row, under one
+    distribution of the rows.
 
     Every true probability is the written one times a factor between 1 - off and 1 + off. `apart` bounds the total
-    variation between the law of the other rows that was used and the one that is meant.
+    variation between the distribution of the other rows that was used and the one that is meant.
     """
 
     given: tuple[Distribution, ...]
@@ -67,7 +69,7 @@ class AnswerLaws:
 def answer_laws(
     values: Mapping[Scores, Fraction], offsets: Sequence[int], hidden: int, *, rounding: Fraction
 ) -> AnswerLaws | None:
-    """The laws of the index of the largest sum, with `hidden` other rows; None if the table is not small.
+    """The distributions of the index of the largest sum, with `hidden` other rows; None if the table is not small.
 
     `values` has the probability of every vector of scores of a row; only differences to the first score matter.
     """
@@ -168,7 +170,7 @@ def _on_lattice(gaps: Mapping[Scores, Fraction], hidden: int) -> Iterator[tuple[
 class Told:
     """The loss of the answer about a row: factors e^epsilon at a delta, and the deltas at epsilon = 0.
 
-    `factor` is reached by the simulator that is named; no simulator is below `least_factor`. Upper ends, but for the
+    `factor` is reached by the named simulator; no simulator is below `least_factor`. Upper ends, but for the
     last one and `least_at_zero`.
     """
 
@@ -183,7 +185,7 @@ class Told:
 
     @property
     def details(self) -> dict[str, Any]:
-        """For a record: every number says against which simulator it is."""
+        """For a record: every number names its simulator."""
         return {
             "delta_at_zero": self.at_zero,
             "delta_at_zero_without_the_row": self.without_at_zero,
@@ -192,7 +194,7 @@ class Told:
         }
 
     def capped(self, stability: float, delta: float) -> Told:
-        """With a bound on the probability that one row changes the answer, which may be the sharper one."""
+        """The same with a bound on the probability that one row changes the answer, if that is sharper."""
         return replace(
             self,
             factor=1.0 if stability <= delta else self.factor,
@@ -214,8 +216,10 @@ def log_up(factor: float) -> float:
 def told_by(laws: Sequence[AnswerLaws], delta: float) -> Told:
     """The loss of the answer if the rows follow one of these distributions.
 
-    With one law the best simulator is found. With several, one simulator must serve all of them: the answer without
-    the row, or with one fixed value or a random one in its place; and no simulator is better than the best of any law.
+    With one distribution the best simulator is found. With several, one simulator must serve all of them: the
+    answer without
+    the row, or with one fixed value or a random one in its place; and no simulator is better than the best of
+    any distribution.
     """
     best = [_best(law, delta) for law in laws]
     least_factor, least_zero = max(b[0] for b in best), max(b[2] for b in best)
@@ -242,7 +246,7 @@ def told_by(laws: Sequence[AnswerLaws], delta: float) -> Told:
 
 
 def _stand_ins(laws: Sequence[AnswerLaws], kind: int) -> list[Distribution]:
-    """Under each law what the simulator of this kind answers: 0 without the row, then each value, then any of them."""
+    """For each distribution the simulator's answers: 0 without the row, then each value, then a random value."""
     if kind == 0:
         return [law.without for law in laws]
     if kind <= len(laws[0].given):
@@ -258,7 +262,7 @@ def _stand_ins(laws: Sequence[AnswerLaws], kind: int) -> list[Distribution]:
 
 
 def _spared(delta: float, law: AnswerLaws, factor: Fraction) -> Fraction:
-    """The delta that is left when both laws may be `apart` from the written ones, at this factor."""
+    """The remaining delta if both distributions may be `apart` from the written ones, at this factor."""
     return (Fraction(delta) - (1 + factor) * law.apart) / (1 + law.off)
 
 
@@ -289,7 +293,7 @@ def _best(law: AnswerLaws, delta: float) -> tuple[float, float, float, float]:
     least, most = max(Fraction(0), zero.low - off - apart), min(Fraction(1), zero.high + off + apart)
     left = _spared(delta, law, _widest(law))
     high = best_factor(cells, left)[1] if left >= 0 else None
-    # The other way round: the true laws at (E, delta) make the written ones private at E (1 + off).
+    # The other way round: the true distributions at (E, delta) make the written ones private at E (1 + off).
     more = (Fraction(delta) + (1 + _widest(law)) * law.apart) / (1 - law.off)
     low = best_factor(cells, min(more, Fraction(1)))[0] / (1 + law.off)
     factor = 1.0 if most <= Fraction(delta) else _ratio(law, high, 1 / (1 - law.off))
@@ -299,7 +303,7 @@ def _best(law: AnswerLaws, delta: float) -> tuple[float, float, float, float]:
 def _against(
     laws: Sequence[AnswerLaws], stand_ins: Sequence[Distribution], delta: float
 ) -> tuple[float, float]:
-    """(The smallest factor at this delta, the delta at epsilon = 0) against one simulator under every law."""
+    """(The smallest factor at this delta, the delta at epsilon = 0) against one simulator under every distribution."""
     worst, zero = 1.0, 0.0
     for law, other in zip(laws, stand_ins, strict=True):
         left = _spared(delta, law, _widest(law))
@@ -327,7 +331,7 @@ def best_of_two(
 ) -> tuple[float, float, float]:
     """(Smallest factor e^epsilon at this delta, delta at epsilon = 0, no factor is below) against the best simulator.
 
-    The first answer is given from a lead on; `least` and `most` are what a row can add to the lead. For every
+    The first answer is given above some lead; a row adds between `least` and `most` to the lead. For every
     threshold the simulator is the best: it knows the rows that move it (theorem `largest-best`).
     """
     # Ends from above and below of yes, then of no: for the row that helps least, and for the one that helps most.
@@ -358,7 +362,7 @@ def _factors(yes: Floats, most: Floats, no: Floats, least: Floats, gap: Floats, 
 
 
 def _root(u: Floats, v: Floats, delta: float) -> Floats:
-    """The positive E with u E^2 + delta E = v - delta; (v - delta)/delta at u = 0; 0 where v is at most delta."""
+    """The positive E with u E^2 + delta E = v - delta; (v - delta)/delta at u = 0; 0 if v is at most delta."""
     over = np.maximum(v - delta, 0.0)
     # The same as (sqrt(..) - delta)/(2u), without cancellation.
     out = 2 * over / (delta + np.sqrt(delta * delta + 4 * u * over))

@@ -1,8 +1,8 @@
-"""The law of a sum of independent rows on a lattice, between two certified ends at every point.
+"""The distribution of a sum of independent rows on a lattice, between two certified ends at every point.
 
     p(s) = (1/N) sum_k phi(k)^m e^{2 pi i k s / N},     phi(k) = sum_j w_j e^{-2 pi i k j / N}
 
-Few frequencies k are alive: those are taken in ball arithmetic, so that the power m loses nothing however large it is;
+Only a few frequencies k matter: those are computed in ball arithmetic, so that a large power m loses no precision;
 the others are bounded by their modulus. Mass beyond the N points wraps around. It is a tail, bounded by Chernoff. Deep
 tails are computed again under a tilt w_j e^{t j}, which moves them to the middle (theorem `lattice-sums`).
 """
@@ -38,7 +38,7 @@ Weights: TypeAlias = tuple[Fraction, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SumLaw:
-    """low(s) <= p(s) <= high(s) for s = start, start + 1, ...; elsewhere there is `outside` altogether, at most."""
+    """low(s) <= p(s) <= high(s) for s = start, start + 1, ...; all other values have at most `outside` in total."""
 
     start: int
     low: Floats
@@ -46,7 +46,7 @@ class SumLaw:
     outside: float
 
     def at(self, first: int, size: int, *, upper: bool) -> Floats:
-        """One end of p on `size` points from `first`: 0 where nothing is known, for which `outside` answers."""
+        """One end of p on `size` points from `first`: 0 for unknown points, which `outside` covers."""
         values = self.high if upper else self.low
         out = np.zeros(size)
         a, b = max(first, self.start), min(first + size, self.start + len(values))
@@ -56,19 +56,21 @@ class SumLaw:
 
 
 def sum_law(weights: Weights, count: int, *, delta: float) -> SumLaw:
-    """The law of the sum of this many independent rows with these weights, near enough for deltas of this size."""
+    """The distribution of the sum of this many independent rows with these weights, near enough for deltas of
+    this size.
+    """
     return sum_laws([weights], [(count,)], delta=delta)[0]
 
 
 def sum_laws(weights: Sequence[Weights], counts: Sequence[tuple[int, ...]], *, delta: float) -> list[SumLaw]:
-    """The laws of several sums: each tuple of counts says how many rows of each of the weights are added up."""
+    """The distributions of several sums; each tuple of counts has the number of rows for each of the weights."""
     rows = [_Row(w) for w in weights]
     middle = counts[len(counts) // 2]
     std = _moments(rows, middle, 0.0).std
     far = math.log(delta) - 12.0 - math.log(40.0 * std + 40.0)
     found = [_solved(rows, counts, 0.0, far)]
     if delta < 1e-8 and std > 0:
-        # Where the tail of about this delta begins; the tilt puts the middle of the law there.
+        # Where the tail of about this delta begins; the tilt puts the middle of the distribution there.
         z = math.sqrt(2 * -math.log(delta)) / std
         deep = min(far - math.log(delta) / 2, -40.0)
         found += [_solved(rows, counts, sign * z, deep) for sign in (1.0, -1.0)]
@@ -90,7 +92,7 @@ def _joined(found: Sequence[SumLaw]) -> SumLaw:
 
 
 class _Row:
-    """One law of a row, in floats, as its logarithms."""
+    """One distribution of a row, in floats, as its logarithms."""
 
     def __init__(self, weights: Weights) -> None:
         self.weights = weights
@@ -142,7 +144,7 @@ def _moments(rows: Sequence[_Row], counts: tuple[int, ...], tilt: float) -> _Mom
 def _solved(
     rows: Sequence[_Row], counts: Sequence[tuple[int, ...]], tilt: float, log_tail: float
 ) -> list[SumLaw]:
-    """The laws by their transforms under one tilt, untilted again; all on one number of frequencies."""
+    """The distributions by their transforms under one tilt, untilted again; all at the same number of frequencies."""
     windows = []
     for each in counts:
         about = _moments(rows, each, tilt)
@@ -171,7 +173,7 @@ def _solved(
             s = np.arange(first, last + 1, dtype=np.float64)
             margin = 1e-12 + 8 * UNIT * (abs(scale) + np.abs(tilt * s))
             with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-                # Far outside of the tilted law the factor may overflow where nothing is left to multiply.
+                # Far outside of the tilted distribution the factor may overflow where nothing is left to multiply.
                 low = np.where(low > 0, low * np.exp(scale - tilt * s - margin), 0.0)
                 high = high * np.exp(scale - tilt * s + margin) + 1e-300
         out.append(SumLaw(first, low, high, outside if tilt == 0.0 else 0.0))
@@ -179,7 +181,7 @@ def _solved(
 
 
 class _Transform:
-    """phi of each law of a row at the frequencies that are alive for some of the sums, as balls."""
+    """phi of each distribution of a row at the frequencies that are alive for some of the sums, as balls."""
 
     def __init__(
         self, rows: Sequence[_Row], counts: Sequence[tuple[int, ...]], tilt: float, size: int
@@ -221,7 +223,7 @@ class _Transform:
         return np.asarray(sum(c * b for c, b in zip(counts, self.bounds, strict=True)) > _DEAD)
 
     def of(self, counts: tuple[int, ...], first: int) -> tuple[NDArray[np.complex128], float, float]:
-        """(Transform of a sum, from the point `first` on; bound on the sum of its errors; log of the tilt's scale)."""
+        """(Transform of a sum, from the point `first`; bound on the sum of its errors; log of the tilt's scale)."""
         out = np.zeros(self.size // 2 + 1, dtype=np.complex128)
         alive = self.alive(counts)[self.frequencies]
         error = 2 * math.exp(_DEAD) * self.size
@@ -270,7 +272,8 @@ def _folded(weights: Floats, size: int) -> Floats:
 #     H_E(S + x || S + U)  <=  sum over s of max(0, high(s - x) - E low_U(s)) + outside,
 #
 # a convex, falling function of E = e^epsilon that is solved by Newton's method from the left and then checked once
-# more on the safe side. If the law of S is log-concave the worst x are the ends of the support (theorem `shifted-
+# more on the safe side. If the distribution of S is log-concave the worst x are the ends of the support
+# (theorem `shifted-
 # sums`); otherwise all are looked at, many at a time: the hull of a run of shifts bounds each of them.
 
 Offsets = Mapping[int, float]
@@ -279,7 +282,7 @@ Offsets = Mapping[int, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundShift:
-    """The smallest factor e^epsilon (infinite if none is enough) and the delta that every factor leaves."""
+    """The smallest factor e^epsilon (infinite if none is enough) and the delta that remains at any factor."""
 
     factor: float
     floor: float
@@ -343,11 +346,12 @@ def factor_for(above: Floats, below: Floats, delta: float, start: float = 1.0) -
 
 
 class Shifted:
-    """The worlds S + x for x from `first` to `last`, and S + U, on common points; S is one law, or one of several.
+    """The worlds S + x for x from `first` to `last`, and S + U, on common points; S has one distribution, or one of
+    several.
 
     Where S is one of several, with weights, the divergence is at most the weighted sum of theirs (joint convexity);
     the weights are upper ends. `certain` is the probability of what hides nothing at all, and `slack` how far each
-    world may be from the law that was written down.
+    world may be from the distribution that was written down.
     """
 
     def __init__(
@@ -377,7 +381,7 @@ class Shifted:
         self.ideal[1] = self.ideal[1] * (1 + 4 * UNIT * len(simulator))
 
     def _at(self, x: int, *, upper: bool) -> Floats:
-        """One end of the law of S + x, times the weight, law after law."""
+        """One end of the distribution of S + x, times the weight, one distribution after the other."""
         rows = []
         for weight, law in self.laws:
             row = law.at(law.start + self.lowest - x, len(law.low) + self.extra, upper=upper)
@@ -392,7 +396,7 @@ class Shifted:
         from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
         n = last - first + 1
-        # A window that ends at each point: shifts move the law to the right.
+        # A window that ends at each point: shifts move the distribution to the right.
         origin = (n - 1) // 2 if n % 2 else n // 2 - 1
         lows, highs, at = [], [], 0
         for _, law in self.laws:
@@ -403,7 +407,7 @@ class Shifted:
         return np.concatenate(lows), np.concatenate(highs)
 
     def found(self, first: int, last: int, delta: float, start: float = 1.0) -> FoundShift:
-        """The factor that is enough for all shifts from first to last, in both directions, if one is."""
+        """The factor that is enough for all shifts from first to last, in both directions; None if no factor is."""
         low, high = self._hull(first, last)
         answer = FoundShift(factor=start, floor=0.0)
         for above, below in ((high, self.ideal[0]), (self.ideal[1], low)):
@@ -411,7 +415,7 @@ class Shifted:
         return answer
 
     def _solved(self, above: Floats, below: Floats, delta: float, start: float) -> FoundShift:
-        """Both worlds are off by `rest` at most: the divergence changes by rest (1 + e^epsilon)."""
+        """The solution when both worlds are off by `rest` at most: the divergence changes by rest (1 + e^epsilon)."""
         spare = self.certain + self.rest * 4.0
         found = factor_for(above, below, delta - spare, start)
         # e^epsilon above 3 is rare: then what is spared grows with it.
@@ -422,7 +426,9 @@ class Shifted:
 
 
 def worst(shifted: Shifted, places: Sequence[int], delta: float, *, log_concave: bool) -> FoundShift:
-    """The factor that is enough for every place of the protected row; the ends come first, mostly the answer."""
+    """A factor that is enough for every place of the protected row. It tries the ends first, since the worst place is
+    mostly an end.
+    """
     first, last = places[0], places[-1]
     found = shifted.found(first, first, delta)
     found = found.or_worse(
@@ -451,7 +457,8 @@ def worst(shifted: Shifted, places: Sequence[int], delta: float, *, log_concave:
 
 # What no simulator can better: a lower end of epsilon, from the two values of a row that are hardest to hide.
 #
-# If F given x and F given x' are both (epsilon, delta)-close to one law, they are (2 epsilon, (1 + e^epsilon) delta)-
+# If F given x and F given x' are both (epsilon, delta)-close to one distribution, they are (2 epsilon, (1 +
+# e^epsilon) delta)-
 # close to each other (theorem `simulator-to-pair`). So epsilon is at least the solution of
 #
 #     H_{2 epsilon}(S + x || S + x') = (1 + e^epsilon) delta,
@@ -506,13 +513,14 @@ def middle(top: int) -> dict[int, float]:
 
 
 def _between(place: int, parts: int) -> dict[int, float]:
-    """The law of mean place/parts on the two values around it."""
+    """The distribution of mean place/parts on the two values around it."""
     whole, part = divmod(place, parts)
     return {whole: 1.0} if part == 0 else {whole: 1.0 - part / parts, whole + 1: part / parts}
 
 
 def chosen(top: int, factor: Callable[[dict[int, float]], float], *, even: bool = False) -> dict[int, float]:
-    """The best of: one value or a coin between two neighbours (by golden section), a fair coin between the ends.
+    """The best simulator of two kinds: one value or a coin between two neighbours (by golden section), or a
+    fair coin between the ends.
 
     `factor` is the e^epsilon of a simulator, quasi-convex in its mean; any choice is right, a better one is smaller.
     """

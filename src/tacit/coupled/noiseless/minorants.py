@@ -34,7 +34,7 @@ _ROUND = 1 << 60
 class Minorant:
     """g at the places first, first + 1, ... of the grid: below the law's weights, of total mass v.
 
-    `words` say of which function of the value the law must lie above, so that a reader could draw it.
+    `words` name the function of the value that the distribution must exceed, so that a reader could draw it.
     """
 
     kind: str
@@ -63,7 +63,7 @@ class Minorant:
 
     @property
     def quality(self) -> float:
-        """v times the variance of g/v: what a row adds to the spread of the sum, about."""
+        """v times the variance of g/v: about what a row adds to the variance of the sum."""
         w = np.array([float(x) for x in self.weights])
         k = np.arange(len(w), dtype=np.float64)
         total = float(np.sum(w))
@@ -72,7 +72,7 @@ class Minorant:
 
 
 def rectangle(law: RowLaw, low: object, high: object) -> Minorant:
-    """The tallest rectangle over [low, high] below the law: every value there has at least the same weight."""
+    """The tallest rectangle over [low, high] below the distribution: every value there has at least the same weight."""
     a, b = as_typed("rectangle", low), as_typed("rectangle", high)
     if not law.low <= a < b <= law.high:
         raise InvalidParameter(
@@ -114,7 +114,9 @@ def flat(law: RowLaw, first: int, length: int, height: Fraction) -> Minorant:
 
 
 def minorants_of(law: RowLaw, kind: str) -> list[Minorant]:
-    """The most promising shapes of a kind below the law, best first by their spread; to be compared by epsilon."""
+    """The most promising shapes of a kind below the distribution, by spread, widest first; the caller compares them
+    by epsilon.
+    """
     if kind not in KINDS:
         raise UnknownName(what="shape", name=str(kind), known=KINDS)
     if kind == "rectangle":
@@ -150,7 +152,7 @@ def _rectangles(weights: tuple[Fraction, ...]) -> list[tuple[int, int, Fraction]
 
 
 def _stairs(law: RowLaw, steps: int = 3) -> list[Minorant]:
-    """Rectangles on what earlier ones left: together a staircase below the law."""
+    """Rectangles on what earlier ones left: together a staircase below the distribution."""
     left, taken = list(law.weights), []
     for _ in range(steps):
         following = _rectangles(tuple(left))
@@ -224,7 +226,7 @@ def _shape(
 def peaked(
     law: RowLaw, kind: str, first: int, last: int, peak: Fraction, widths: tuple[Fraction, Fraction]
 ) -> Minorant | None:
-    """The triangle or normal shape in rationals, as tall as fits exactly below the weights; None if none does."""
+    """The triangle or normal shape in rationals, as tall as fits exactly below the weights; None if none fits."""
     places, shape = _shape(kind, first, last, peak, widths)
     exact = [Fraction(round(float(x) * _ROUND), _ROUND) for x in shape]
     if len(exact) < 2 or not all(exact):
@@ -263,7 +265,9 @@ def _spread(weights: np.ndarray) -> float:
 
 
 def undisclosed(minorant: Minorant, hidden: int, delta: float) -> tuple[list[tuple[float, SumLaw]], float]:
-    """(The laws of the undisclosed sum with the probabilities of their numbers of rows, what hides nothing)."""
+    """(The distributions of the undisclosed sum with the probabilities of their numbers of rows, the probability that
+    hides nothing).
+    """
     v = minorant.mass
     if v == 1:
         return [(1.0, sum_law(minorant.law, hidden, delta=delta))], 0.0

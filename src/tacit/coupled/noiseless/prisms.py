@@ -1,11 +1,13 @@
-"""Exact sums of vectors whose law contains a prism: how far a shift in every coordinate can be told.
+"""Exact sums of vectors whose distribution contains a prism, and the privacy loss of a shift in every coordinate.
 
-A row has k recorded values, each on its own grid. If its law gives every point of a box of L_1 x ... x L_k grid
+A row has k recorded values, each on its own grid. If its distribution gives every point of a box of L_1 x ...
+x L_k grid
 points a probability of at least v/(L_1...L_k), then M ~ Bin(m, v) of the m other unknown rows are uniform on the
 box, the rest is told, and given M the coordinates of their sum are independent: theorem `prism-sums`. The privacy
 losses of the coordinates add up; they are rounded up to a grid of losses, so that
 
-    delta(epsilon) <= sum over losses l > epsilon of mass(l) (1 - e^{epsilon - l}) + what is told for certain.
+    delta(epsilon) <= sum over losses l > epsilon of mass(l) (1 - e^{epsilon - l}) + the probability of a certain
+    disclosure.
 """
 
 from __future__ import annotations
@@ -63,7 +65,9 @@ class Prism:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LossTable:
-    """Masses of privacy losses first step, ..., in steps, upper ends; `certain` is the mass of an unbounded loss."""
+    """Upper ends of the masses of privacy losses, in steps from `first` on; `certain` is the mass of an
+    unbounded loss.
+    """
 
     first: int
     step: float
@@ -78,7 +82,7 @@ class LossTable:
         return (float(np.sum(self.masses * kept)) + self.certain) * _MORE
 
     def epsilon(self, delta: float) -> float:
-        """The smallest epsilon, but for 10^-12, whose delta is at most this one; infinite if none is."""
+        """An epsilon within 10^-12 of the smallest one whose delta is at most this; infinite if no epsilon is."""
         if self.certain * _MORE > delta:
             return math.inf
         if self.delta(0.0) <= delta:
@@ -152,7 +156,7 @@ def _numbers(mass: Fraction, hidden: int, delta: float) -> tuple[list[tuple[floa
 
 
 def prism_epsilon(prism: Prism, *, hidden: int, delta: float) -> tuple[float, float]:
-    """(epsilon at this delta, the delta that no epsilon goes below)."""
+    """(epsilon at this delta, the least delta at any epsilon)."""
     table = prism_losses(prism, hidden=hidden, delta=delta)
     return table.epsilon(delta), table.certain
 
@@ -175,13 +179,14 @@ def sides(
     return tuple(out)
 
 
-# Exact sums of pairs with a known law: the law of the sum on a lattice in the plane, between certified ends.
+# Exact sums of pairs with a known distribution: the distribution of the sum on a lattice in the plane, between
+# certified ends.
 #
 #     p(s) = (1/N1 N2) sum over k of phi(k)^m e^{2 pi i (k1 s1/N1 + k2 s2/N2)}
 #
 # as in `lattice`, in two dimensions: frequencies that are alive are taken in ball arithmetic, the others are bounded
 # by their modulus, what lies outside of the window is bounded by Bernstein's inequality. Then every value x of the
-# protected row is compared with the middle of the range, in both directions (theorem `prism-sums`, known law).
+# protected row is compared with the middle of the range, in both directions (theorem `prism-sums`, known distribution).
 
 _BITS = 128
 _DEAD = -85.0
@@ -206,7 +211,7 @@ class PairLaw:
             raise InvalidParameter(parameter="weights", value="others", must="lie inside the declared range")
 
     def degenerate(self) -> bool:
-        """Do all pairs lie on one line? Then one sum gives the other away, or shows every row."""
+        """Do all pairs lie on one line? Then one sum determines the other, or reveals every row."""
         points = list(self.weights)
         (a, b) = points[0]
         steps = [(i - a, j - b) for i, j in points[1:]]
@@ -216,7 +221,7 @@ class PairLaw:
 def plane_epsilon(
     law: PairLaw, *, hidden: int, delta: float, most_points: int = MOST_POINTS
 ) -> tuple[float, float]:
-    """(epsilon at this delta against the middle of the range, the delta that no epsilon goes below)."""
+    """(epsilon at this delta against the middle of the range, the least delta at any epsilon)."""
     low, high, outside = _sum_of(law, hidden, delta, most_points)
     one, two = law.half_ranges
     middle = _placed(low, (one, two), law.half_ranges), _placed(high, (one, two), law.half_ranges)

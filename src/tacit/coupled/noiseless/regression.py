@@ -3,7 +3,7 @@
 Part 0 publishes means of the columns (for a constant), part k the k-th normal equation. Parts have disjoint rows that
 are fixed in advance, so that the largest epsilon and delta of a part hold for all together (Thm 6.8). Products are
 recorded on a declared grid. Assume a prism (theorem `prism-sums`, with boxes by `regression-parts`), or, for one
-regressor, that the laws and the slope are known.
+regressor, that the distributions and the slope are known.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ from tacit.guarantees.arguments import listed
 
 # Boxes below the density of a row's products: what least squares needs, and where a prism is found for it.
 #
-# Rows are centred: g_1..g_d with symmetric laws that fall from their middle, and h = b_0 + sum b_j g_j + error with
+# Rows are centred: g_1..g_d with symmetric distributions that fall from their middle, and h = b_0 + sum b_j
+# g_j + error with
 # |b_j| at most declared. Part 0 publishes the means of (g_1, .., g_d, h), part k those of (g_k g_1, .., g_k g_d, g_k
 # h): the k-th normal equation, d + 1 averages of d + 1 numbers. With u = g_k^2 the products have the density
 #
@@ -68,7 +69,7 @@ class RowDensity:
     half: float
 
     def at(self, distance: np.ndarray) -> np.ndarray:
-        """The density so far from the middle; 0 from the ends on."""
+        """The density at this distance from the middle; 0 from the ends on."""
         z = np.abs(distance)
         if self.kind == "uniform":
             inside = np.full_like(z, 1 / (2 * self.half))
@@ -88,7 +89,7 @@ class RowDensity:
 
 
 def density(text: object) -> RowDensity:
-    """Read a law; unbounded, constant and lopsided ones are refused."""
+    """Reads a distribution; refuses unbounded, constant and asymmetric ones."""
     match = _TEXT.fullmatch(text) if isinstance(text, str) and len(text) < 200 else None
     try:
         if match is None:
@@ -148,7 +149,7 @@ class DesignBox:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Design:
-    """Regressors and error with their laws, and bounds on the coefficients of the centred columns."""
+    """Regressors and error with their distributions, and bounds on the coefficients of the centred columns."""
 
     regressors: tuple[RowDensity, ...]
     error: RowDensity
@@ -206,7 +207,7 @@ class Design:
         return tuple(2 * half / self.points for half in self.half_widths(part))
 
     def box(self, part: int, intervals: Sequence[tuple[float, float]]) -> DesignBox:
-        """The height on a box that is symmetric in all coordinates but the square; refused outside of the support."""
+        """The height on a box that is symmetric in all coordinates except the square; an error outside the support."""
         given = tuple((float(a), float(b)) for a, b in intervals)
         lows, halves = self.lows(part), self.half_widths(part)
         refuse_if(
@@ -280,7 +281,7 @@ class Design:
         return box
 
     def _descent(self, part: int, start: float, lower: float, own: float) -> tuple[float, DesignBox | None]:
-        """Move one side, all sides, or all sides with the low end of the square, as long as it helps."""
+        """Moves one side, all sides, or all sides with the low end of the square, as long as epsilon falls."""
         halves, d = self.half_widths(part), self.dimension
         share = [own if part and j == part - 1 else start for j in range(d + 1)]
         best = self._tried(part, halves, share, lower)
@@ -325,10 +326,12 @@ def _best_box(design: Design, part: int) -> DesignBox:
     return design._searched(part)
 
 
-# Regression on one regressor with known laws: the exact law of a recorded pair of products, as rationals.
+# Regression on one regressor with known distributions: the exact distribution of a recorded pair of products,
+# as rationals.
 #
 # Columns are recorded on a fine grid; the products (g, h) or (g^2, g h) of a row are rounded to a coarse one, on
-# which the law of the sums is computed (`plane`). The coarse grid is the finest that keeps the sums on few enough
+# which the distribution of the sums is computed (`plane`). The coarse grid is the finest that keeps the sums
+# on few enough
 # points.
 
 _FINE = 60
@@ -367,7 +370,9 @@ def places(design: Design, part: int, slope: float, coarse: tuple[int, int]) -> 
 
 
 def pair_law(design: Design, part: int, slope: float, coarse: tuple[int, int]) -> tuple[PairLaw, Fraction]:
-    """(The law of the recorded pair on this many steps a coordinate; how far it may be from the named one, a row)."""
+    """(The distribution of the recorded pair on this many steps a coordinate; its distance from the named one, for
+    one row).
+    """
     g, e = recorded(design.regressors[0]), recorded(design.error)
     where = places(design, part, slope, coarse)
     out: dict[tuple[int, int], Fraction] = {}
@@ -424,7 +429,7 @@ def known_part(
     steps: tuple[int, int] | None = None,
     most_points: int = MOST_POINTS,
 ) -> tuple[float, float, dict[str, Any]]:
-    """(epsilon of a part, the delta that no epsilon goes below, the grid in details)."""
+    """(epsilon of a part, the least delta at any epsilon, the grid in details)."""
     first, second = steps or _steps(design, part, slope, hidden, most_points)
     law, rounding = pair_law(design, part, slope, (first, second))
     # Both worlds are off by this much at most: 60 is far above 1 + e^epsilon for every epsilon up to 4.
@@ -463,7 +468,7 @@ class Fitted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExactRegression:
-    """The rows behind each mean, their grids, and the promise that follows."""
+    """The rows behind each mean, their grids, and the resulting promise."""
 
     design: Design
     sizes: tuple[int, ...]
@@ -473,7 +478,8 @@ class ExactRegression:
 
     @property
     def known(self) -> bool:
-        """Is the law assumed to be known? Then products are recorded on the grids that the claim is about."""
+        """Whether the distribution is assumed to be known.
+        Then products are recorded on the grids that the claim is about."""
         return bool(self.answer.details["assume"] == "known")
 
     def steps(self, part: int) -> NDArray[np.float64]:
@@ -484,13 +490,13 @@ class ExactRegression:
         return 2 * np.array(self.design.half_widths(part)) / coarse
 
     def coarse(self, part: int) -> tuple[int, int]:
-        """With a known law: in how many steps each of the two products is recorded."""
+        """With a known distribution: the number of steps in which each of the two products is recorded."""
         first, second = self.answer.details["parts"][self.parts.index(part)]["steps"]
         return int(first), int(second)
 
     @property
     def parts(self) -> tuple[int, ...]:
-        """Numbers of the parts: 0 is that of the constant."""
+        """The numbers of the parts; part 0 is that of the constant."""
         d = self.design.dimension
         return tuple(range(d + 1)) if self.constant else tuple(range(1, d + 1))
 
@@ -526,7 +532,7 @@ class ExactRegression:
         return out
 
     def fit(self, regressors: ArrayLike, response: ArrayLike) -> Fitted:
-        """Solve the normal equations from the published means alone; nothing else is read from the rows.
+        """Solves the normal equations from the published means; reads nothing else from the rows.
 
         Standard errors take the declared variance of the error, and count what the parts differ by and the rounding.
         """
@@ -609,9 +615,10 @@ def exact_regression(
 ) -> ExactRegression:
     """The epsilon, at this delta, of publishing exact least squares of n rows.
 
-    `regressors` and `error` are laws; `slopes` bound the coefficients (for `assume="known"`: are the coefficient) and
+    `regressors` and `error` are distributions; `slopes` bound the coefficients (for `assume="known"`: are the
+    coefficient) and
     `level` the constant of the centred columns. `sizes` are the numbers of rows of the parts; else n is shared so that
-    the parts need about the same epsilon. `prisms` are boxes, one a part (None: the best one that is found).
+    the parts need about the same epsilon. `prisms` are boxes, one for each part (None: the best box found).
     """
     target = probability("delta", delta, below_one=True)
     refuse_if(not target > 1e-100, "delta", delta, "be above 0: an exact answer is never private with 0")
@@ -700,7 +707,7 @@ def _within_reach(
                 return False
         return True
 
-    # With a known law one look takes long: to a factor of e.
+    # With a known distribution one look takes long: to a factor of e.
     return within_reach(reached, delta, steps=1.0 if None in boxes else 0.1)
 
 

@@ -1,8 +1,9 @@
 """The assumed source of a row: a distribution on a declared grid, in exact rationals.
 
-Records lie on a grid low, low + step, ..., high. A continuous law is an assumption about the world; what is recorded
-of it is its rounding to the grid, the tails on the two ends. Its probabilities are written with `DIGITS` binary
-digits; `rounding` bounds the total variation that this loses, and every delta that rests on the law counts it once
+Records lie on a grid low, low + step, ..., high. A continuous distribution is an assumption about the world. tacit
+records its rounding to the grid, with the tails on the two ends. Its probabilities are written with `DIGITS` binary
+digits; `rounding` bounds the total variation that this loses, and every delta that rests on the distribution
+counts it once
 for each row.
 """
 
@@ -48,7 +49,7 @@ def as_typed(parameter: str, value: object) -> Fraction:
 
 
 def _power(number: str) -> int:
-    """The exponent that is written in a text; Fraction would write all its zeros out."""
+    """The exponent in a text, read first because Fraction would write out all its zeros."""
     _, _, power = number.lower().partition("e")
     return int(power) if power else 0
 
@@ -84,7 +85,7 @@ class RowLaw:
 
     @property
     def width(self) -> Fraction:
-        """From the smallest value to the largest."""
+        """The distance from the smallest value to the largest."""
         return self.high - self.low
 
     @property
@@ -105,15 +106,15 @@ class RowLaw:
 
     @property
     def log_concave(self) -> bool:
-        """Is w(k)^2 >= w(k-1) w(k+1) everywhere, without gaps? Then so is the law of every sum of such rows.
+        """Is w(k)^2 >= w(k-1) w(k+1) everywhere, without gaps? Then so is the distribution of every sum of such rows.
 
-        Uniform weights are. A law whose rounding was counted is asked as it is written.
+        Uniform weights are. A distribution whose rounding was counted is tested in its written form.
         """
         w = self.weights
         return all(w) and all(w[k] ** 2 >= w[k - 1] * w[k + 1] for k in range(1, len(w) - 1))
 
     def reduced(self) -> RowLaw:
-        """The same law on the coarsest grid that holds all its values: a sum never leaves that grid."""
+        """The same distribution on the coarsest grid that holds all its values: a sum never leaves that grid."""
         common = reduce(math.gcd, self.support)
         if common <= 1:
             return self
@@ -126,7 +127,7 @@ class RowLaw:
         )
 
     def describe(self) -> str:
-        """The law in words."""
+        """The distribution in words."""
         ends = f"from {_short(self.low)} to {_short(self.high)}"
         return f"{self.name}, recorded on the grid of {_short(self.step)} {ends}"
 
@@ -165,7 +166,7 @@ def _grid(low: Fraction, high: Fraction, grid: object) -> tuple[Fraction, int]:
 
 
 def _end(parameter: str, value: object) -> Fraction:
-    """One end of a range; an infinite one is refused with the reason."""
+    """One end of a range; refuses an infinite one, with the reason."""
     word = value.strip().lower().lstrip("+-") if isinstance(value, str) else plain(value)
     if word in ("inf", "infinity") or (isinstance(word, float) and math.isinf(word)):
         raise NoLaw(

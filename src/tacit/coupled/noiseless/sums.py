@@ -1,8 +1,9 @@
-"""Exact sums and means: how much they tell about one row, if the other rows are unknown enough.
+"""Exact sums and means, and their privacy loss for one row if the other rows are uncertain enough.
 
-Given its own value x the sum is S + x, with S the sum of the other unknown rows plus a constant (the known rows); the
-simulator says S + U with U on the grid. Known law: theorem `shifted-sums`. A law that contains a shape: theorem
-`undisclosed-rows`. One simulator serves a whole class of laws.
+Given its own value x the sum is S + x, with S the sum of the other unknown rows plus a constant (the known rows). The
+simulator says S + U with U on the grid. Known distribution: theorem `shifted-sums`. A distribution that
+contains a shape: theorem
+`undisclosed-rows`. One simulator serves a whole class of distributions.
 """
 
 from __future__ import annotations
@@ -55,14 +56,15 @@ from tacit.guarantees.arguments import listed
 
 # Shapes as text, such as `rectangle(-1.5, 1.5)`, `triangle(-2, 0, 2)` or `normal(0, 1, cut=(-2, 2))`.
 #
-# A shape that is named is taken as tall as it fits below the law; a name without brackets stands for the best one
+# A shape that is named is taken as tall as it fits below the distribution; a name without brackets stands for
+# the best one
 # that is found (`minorants`). Ends, feet and peak are values of a row, in its own unit.
 
 HINT = 'such as "rectangle(-1.5, 1.5)", "rectangles(-2, 2, -1, 1)", "triangle(-2, 0, 2)", "normal(0, 1, cut=(-2, 2))"'
 
 
 def kind_of(assume: object) -> str:
-    """The first word of what is assumed: `known`, or the kind of a shape."""
+    """The first word of the assumption: `known`, or the kind of a shape."""
     kind = assume.partition("(")[0].strip() if isinstance(assume, str) else ""
     if kind not in ("known", *KINDS):
         raise UnknownName(what="assumption", name=str(assume)[:60], known=("known", *KINDS), hint=HINT)
@@ -108,7 +110,7 @@ def shapes_below(law: RowLaw, assume: str) -> list[Minorant]:
 
 
 def _place(law: RowLaw, value: Fraction) -> Fraction:
-    """In steps above the lowest value of the law; it need not be a value of the grid, but within the range."""
+    """The value in steps above the lowest value of the distribution; it lies in the range, on the grid or off it."""
     if not law.low <= value <= law.high:
         raise InvalidParameter(
             parameter="assume",
@@ -159,10 +161,13 @@ def exact_sum(
 ) -> ExactAnswer:
     """The epsilon, at this delta, of publishing the exact sum of n rows.
 
-    `rows` is the law of a row, or several: then all rows are drawn from one of them, and it is not known from which.
+    `rows` is the distribution of a row, or several: then all rows are drawn from one of them, and it is not
+    known from which.
     `unknown_rows` of the n rows are unknown to the adversary, the protected one among them; all of them if left out.
-    `assume="known"` takes the law as known; the other words assume only that it contains the best such shape, or the
-    one that is named (`triangle(-2, 0, 2)`; a rectangle also by `rectangle_over`), and any other law on the same grid
+    `assume="known"` takes the distribution as known; the other words assume only that it contains the best
+    such shape, or the
+    one that is named (`triangle(-2, 0, 2)`; a rectangle also by `rectangle_over`), and any other distribution
+    on the same grid
     and range that does is covered too. With `group`, what is hidden is a household or another group of up to this many
     rows, which may be drawn together in any way (theorem `hidden-groups`).
     """
@@ -236,7 +241,7 @@ def wanted_delta(delta: object) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Class:
-    """A class of laws on one grid: where the row can be, and how it is hidden under each of them."""
+    """A class of distributions on one grid: the places of the row, and its hiding sum under each of them."""
 
     laws: tuple[RowLaw, ...]
     low: Fraction
@@ -285,7 +290,7 @@ def _answer(
             smallest = within_reach(
                 lambda d: math.isfinite(_shaped(family, hidden, d, assume, over, together)[0].factor), target
             )
-        # Shapes, rounded laws and hulls of shifts bound from above; the rest is exact for this simulator.
+        # Shapes, rounded distributions and hulls of shifts bound from above; the rest is exact for this simulator.
         exact = kind == "known" and all(law.log_concave and not law.rounding for law in family.laws)
         exact = exact and (together == 1 or all(len(w.support) == w.support[-1] + 1 for w in family.laws))
         raise delta_out_of_reach(statistic, target, smallest, ours=not exact)
@@ -310,7 +315,7 @@ def _answer(
 
 
 def _family(laws: list[RowLaw]) -> _Class:
-    """One grid for all laws of the class."""
+    """One grid for all distributions of the class."""
     refuse_if(not laws, "rows", "none", "name one law at least")
     low, high, step = min(x.low for x in laws), max(x.high for x in laws), laws[0].step
     if any(x.step != step or ((x.low - low) / step).denominator != 1 for x in laws):
@@ -326,7 +331,9 @@ def _family(laws: list[RowLaw]) -> _Class:
 def _known(
     family: _Class, hidden: int, delta: float, group: int, *, laws_for: float | None = None
 ) -> tuple[FoundShift, FoundShift, dict[int, float]]:
-    """Worst over the laws of the class, all with one simulator; sums are enclosed well enough for `laws_for`."""
+    """The worst case over the distributions of the class, with one simulator; sums are enclosed well enough for
+    `laws_for`.
+    """
     worlds = []
     pair = FoundShift(factor=1.0, floor=0.0)
     for law in family.laws:
@@ -372,7 +379,9 @@ def _shaped(
     over: tuple[object, object] | None,
     group: int = 1,
 ) -> tuple[FoundShift, FoundShift, dict[int, float], list[Minorant]]:
-    """Worst over the laws of the class, each by its best shape; the simulator knows the range only."""
+    """The worst case over the distributions of the class, each by its best shape; the simulator knows the
+    range only.
+    """
     top = family.top * group
     simulator = middle(top)
     worst_found = worst_pair = FoundShift(factor=1.0, floor=0.0)
@@ -402,7 +411,7 @@ def _promise(top: int, shape: Minorant, hidden: int, delta: float) -> float:
 def _against(
     top: int, laws: Any, certain: float, simulator: dict[int, float], delta: float, log_concave: bool
 ) -> FoundShift:
-    """Every place of the range: a law that contains the shape may put the row anywhere."""
+    """Every place of the range, since a distribution that contains the shape may put the row anywhere."""
     if certain >= delta or not laws:
         return FoundShift(factor=math.inf, floor=max(certain, delta))
     worlds = Shifted(laws, 0, top, simulator, certain=certain)
@@ -412,7 +421,7 @@ def _against(
 def _assumptions(
     family: _Class, size: int, unknown: int, assume: str, shapes: list[Minorant]
 ) -> tuple[str, ...]:
-    """In plain words, one clause each."""
+    """The assumptions in plain words, one clause each."""
     if assume == "known":
         names = [law.describe() for law in family.laws]
         if len(names) == 1:
@@ -449,7 +458,7 @@ def _told(shape: Minorant) -> dict[str, Any]:
 
 
 def _family_name(family: _Class, assume: str, shapes: list[Minorant]) -> str:
-    """The class by a name that tells it from others."""
+    """A name of the class that differs from the names of all others."""
     if assume == "known":
         return "independent rows, " + " or ".join(law.describe() for law in family.laws)
     told = " or ".join(dict.fromkeys(s.words for s in shapes))
@@ -471,7 +480,8 @@ def _named(simulator: dict[int, float], family: _Class, group: int = 1) -> str:
 
 # Exact counts: each row is 1 with a probability of its own, of which only an interval is known.
 #
-# Rows are independent, row i is 1 with probability p_i in [a, b]. The laws of the count given the protected row are
+# Rows are independent, row i is 1 with probability p_i in [a, b]. The distributions of the count given the
+# protected row are
 # affine in each p_j, and divergences are jointly convex, so the worst case has every p_j at a or b: k of the m other
 # rows at a and m - k at b, for some k (theorem `count-corners`). A run of corners k1 <= k <= k2 is covered by
 # disclosing the rows in which they differ: Bin(k1, a) + Bin(m - k2, b). Runs are halved while they need more than
@@ -487,7 +497,7 @@ FAIR = {0: 0.5, 1: 0.5}
 def exact_count(
     probability: object, *, n: int, delta: float, unknown_rows: int | None = None, group: int = 1
 ) -> ExactAnswer:
-    """The epsilon, at this delta, of publishing how many of n rows are 1.
+    """The epsilon, at this delta, of publishing the exact number of rows that are 1.
 
     `probability` is one number, the known chance of a 1 in every row, or (a, b): each row has a chance of its own in
     between. `unknown_rows` of the rows are unknown to the adversary, the protected one among them. With `group`, what
@@ -574,7 +584,9 @@ def _named_group(simulator: dict[int, float]) -> str:
 
 
 class _Runs:
-    """Bounds over all corners, by runs of them; laws are kept, since several simulators are tried."""
+    """Bounds over all corners, for runs of corners at a time. It keeps computed distributions, since several
+    simulators are tried.
+    """
 
     def __init__(self, a: Fraction, b: Fraction, hidden: int, delta: float, top: int = 1) -> None:
         self.a, self.b, self.hidden, self.delta, self.top = a, b, hidden, delta, top
@@ -712,7 +724,7 @@ class _Bins:
         self.off = up(law.rounding * (size - 1))
 
     def binned(self, total: SumLaw, x: int, *, upper: bool) -> Floats:
-        """One end of the law of the rounded sum, with x steps for the protected row."""
+        """One end of the distribution of the rounded sum, with x steps for the protected row."""
         top, width = len(self.law.weights) - 1, self.width
         first = ((total.start + self.origin) // width) * width - self.origin
         points = -(-(total.start + len(total.low) + top - first) // width) * width
@@ -723,7 +735,7 @@ class _Bins:
         """Every value of the row against the middle one, both directions."""
         middle = (len(self.law.weights) - 1) // 2
         ideal = [self.binned(total, middle, upper=side) for side in (False, True)]
-        # Each world is off by what was left out and by the rounding of the law: (1 + e^epsilon) times.
+        # Each world is off by what was left out and by the rounding of the distribution: (1 + e^epsilon) times.
         rest = total.outside + self.off
         spare = 4 * rest
         while True:
@@ -739,9 +751,11 @@ class _Bins:
             spare = rest * (2 + 2 * found.factor)
 
 
-# Exact sums of several columns at once: a row is a vector with independent coordinates, each with a law of its own.
+# Exact sums of several columns at once: a row is a vector with independent coordinates, each with a
+# distribution of its own.
 #
-# The product of the best rectangles of the coordinates is a prism below the law of the row; the rest is theorem
+# The product of the best rectangles of the coordinates is a prism below the distribution of the row; the rest
+# is theorem
 # `prism-sums`. Uniform coordinates are their own rectangles, so that nothing is given away of them.
 
 MOST_COLUMNS = 8
@@ -752,7 +766,8 @@ def exact_vector_sum(
 ) -> ExactAnswer:
     """The epsilon, at this delta, of publishing the exact sums (or means) of several columns of n rows together.
 
-    `rows` has the law of each column; within a row the columns are independent. Every law of rows that contains the
+    `rows` has the distribution of each column; within a row the columns are independent.
+    Every distribution of rows that contains the
     product of the named rectangles, over the same ranges, is covered.
     """
     size, unknown = rows_and_unknown(n, unknown_rows)

@@ -1,11 +1,12 @@
 """Exact sums as the thesis has them (Groce 2014, Thm 6.6, 6.7, Cor. 6.2, 6.3), with its parameters found automatically.
 
 Rows have densities here, and the simulator fills in the middle of the range: a statement about the continuous world,
-kept for comparison; what certifies recorded data is `exact_sum`. Irwin-Hall laws are exact, never a normal law:
+kept for comparison; what certifies recorded data is `exact_sum`. Irwin-Hall distributions are exact, never a
+normal distribution:
 
     pdf_n(y) = (1/n) (1 + 2 sum_k s_k cos(2 pi k (y - n/2)/n)),   s_k = (sin(pi k/n)/(pi k/n))^n,
 
-since the law lies in [0, n] and so is its own period (theorem `irwin-hall-sums`).
+since the distribution lies in [0, n] and so is its own period (theorem `irwin-hall-sums`).
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ _FEW = 30
 
 
 class IrwinHall:
-    """The law of a sum of n independent uniform variables on [0, 1]: balls around its density and distribution."""
+    """The distribution of a sum of n independent uniform variables on [0, 1]: balls around its density and
+    distribution.
+    """
 
     def __init__(self, n: int) -> None:
         self.n = whole("n", n, least=2)
@@ -109,7 +112,8 @@ class Printed:
 
 
 def uniform_theorem(n: int, *, shift: object | None = None, delta: float | None = None) -> Printed:
-    """Thm 6.6: uniform rows on [0, 1], law known; for the thesis's a (`shift`), or the best one for a delta.
+    """Thm 6.6: uniform rows on [0, 1] with a known distribution; for the thesis's a (`shift`), or the best one for a
+    delta.
 
     epsilon = ln pdf(a - .5)/pdf(a - 1), delta = cdf(a - .5) + cdf(a), with n - 1 rows.
     """
@@ -220,7 +224,7 @@ def _largest(holds: Callable[[Fraction], bool], low: Fraction, high: Fraction) -
     return low
 
 
-# The Irwin-Hall law (a sum of uniform numbers), and the epsilon and delta that Groce 2014 reads off it.
+# The Irwin-Hall distribution (a sum of uniform numbers), and the epsilon and delta that Groce 2014 reads off it.
 #
 #     pdf(y) = (1/2 pi) int M(t + iu)^n e^{-(t + iu) y} du,   M(s) = (e^s - 1)/s,
 #

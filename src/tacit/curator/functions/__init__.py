@@ -1,8 +1,8 @@
 """Functions that a curator releases: densities, classifiers, regression functions, models; bands and certificates.
 
 Read in this order: `statistics.py` (columns as coordinates, and the queries), `fits.py` (the fits), `assignment.py`
-(its noise, its price, its band, and its output); `models.py` has all of a model, `trees.py` all of a decision tree,
-`by_test.py` of a regression by propose-test-release.
+(noise, price, band and output). `models.py` has all of a model, `trees.py` all of a decision tree, `by_test.py` all
+of a regression by propose-test-release.
 """
 
 from tacit.curator.functions.assignment import PublishedFunction

@@ -50,7 +50,7 @@ from tacit.statistics.base import Question
 class PublishedFunction:
     """x -> the released function at x: `function({"age": [30, 40]})`, or an array with one column each.
 
-    Evaluating it is post-processing: it costs nothing, anywhere, as often as anybody likes.
+    Evaluating it is post-processing: it costs nothing, at any place and any number of times.
     """
 
     kind: str
@@ -84,7 +84,7 @@ class PublishedFunction:
         return self.fit.stds(self.inputs.of_values(points))
 
     def band(self, points: Any, *, confidence: float = 0.95) -> tuple[Floats, Floats]:
-        """Low and high at each point by itself: they hold the function without noise with this confidence."""
+        """Low and high at each point separately: they contain the function without noise with this confidence."""
         at = self.inputs.of_values(points)
         half = (
             self.fit.spread(float(confidence_level(confidence))) * self.fit.stds(at)[:, None] / self.fit.unit
@@ -121,6 +121,7 @@ class PublishedFunction:
             "columns": list(self.columns),
             "spacing": str(spacing),
             "numbers": [float(v) for v in self.numbers],
+            **self.fit.evaluated(self.numbers),
         }
 
 
@@ -132,7 +133,7 @@ MARGIN = 1 - 2.0**-50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionAssignment(Assignment):
-    """One release of all the numbers that a function is made of."""
+    """One release of all the numbers that define a function."""
 
     fit: FunctionFit
 
@@ -152,7 +153,7 @@ class FunctionAssignment(Assignment):
         return (CERTIFIED,) if isinstance(self.fit, PerturbedFit) else ()
 
     def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> NoisyParts:
-        """Fits, adds the noise, and lets go of the rows or their counts, however it ends."""
+        """Fits, adds the noise, and drops the rows or their counts in every case."""
         (rows,) = cells
         try:
             true = self.fitted(rows)
@@ -251,7 +252,7 @@ def fit_grid(question: Question) -> Floats:
 
 
 def fixed_sentence(action: Callable[[], T]) -> T:
-    """The result of the action, or the one fixed sentence if anything at all goes wrong in it."""
+    """The result of the action, or the one fixed sentence if the action fails in any way."""
     stop: BaseException | None = None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

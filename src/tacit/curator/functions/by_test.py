@@ -9,9 +9,11 @@
     epsilon = 2.0
     delta = 1e-6
 
-Columns and outcome are scaled to [-1, 1] by their declared bounds. The test asks how many units are between the table
-and one whose least eigenvalue is below a floor; a table that is near gets no values, and that answer is private too.
-A release by the test promises nothing about how likely it is: `spread` is a guess, and costs only a wasted price.
+Columns and outcome are scaled to [-1, 1] by their declared bounds. The test asks for the number of units between the
+table and one whose least eigenvalue is below a floor. A table near the floor gets no values, and that answer is
+private too.
+A release by the test promises nothing about its probability: `spread` is a guess, and a wrong one only wastes the
+price.
 """
 
 from __future__ import annotations
@@ -110,7 +112,7 @@ def regression_by_test(
     """Least squares by propose-test-release: `regression_by_test(["age"], "income", size=5000, spread=0.05)`.
 
     `size` is about the number of rows with all columns, `spread` a guess of the least mean eigenvalue of (columns
-    scaled to [-1, 1], 1). Both are public; wrong ones cost the answer, and never privacy.
+    scaled to [-1, 1], 1). Both are public; wrong ones cost the answer, but never privacy.
     """
     return RegressionByTest(
         columns=by_columns(columns), outcome=outcome, size=size, spread=spread, where=filter_of(where)
@@ -137,7 +139,7 @@ class ByTestAssignment(Assignment):
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
-        """One: the test and what it lets pass."""
+        """One mechanism: the test and the release that it permits."""
         return (self.mechanism,)
 
     @property
@@ -146,7 +148,7 @@ class ByTestAssignment(Assignment):
         return ("propose-test-release", "least-squares-distance")
 
     def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> NoisyParts:
-        """Tests, and lets go of the rows, however it ends."""
+        """Tests, and drops the rows in every case."""
         (rows,) = cells
         assert isinstance(rows, TrainingRows)
         source = source if source is not None else default_source()
@@ -185,7 +187,7 @@ class ByTestAssignment(Assignment):
     def read(
         self, question: Question, noisy: NoisyParts, confidence: Fraction, *, coordinates: int = 1
     ) -> Estimate:
-        """Slopes and the outcome at the middle, or no values where the test was not passed."""
+        """Slopes and the outcome at the middle, or no values if the test fails."""
         outcome = question.schema.measured(question.statistic.names[-1])  # type: ignore[attr-defined]
         middle = float((outcome.lowest + Fraction(outcome.width, 2)) * outcome.spacing)
         units, passed = self._units(question), bool(np.asarray(noisy.parts["passed"])[0])

@@ -49,7 +49,7 @@ from tacit.statistics.base import Question, base_unit, by_columns, filter_of, ro
 
 
 class FunctionFit(ABC):
-    """A function before and after its noise; everything here but `integers` is public."""
+    """A function before and after its noise; every field except `integers` is public."""
 
     @property
     @abstractmethod
@@ -73,11 +73,15 @@ class FunctionFit(ABC):
 
     @abstractmethod
     def integers(self, rows: Any) -> Any:
-        """The true numbers in grid steps, of what its question reads. PRIVATE: to be given to the mechanism only."""
+        """The true numbers in grid steps, for its question's sums. PRIVATE: to be given to the mechanism only."""
 
     def noisy(self, true: Any, source: Source | None) -> npt.NDArray[Any]:
         """The numbers with their noise, in grid steps."""
         return np.asarray(self.mechanism.release(true, source=source).values)
+
+    def evaluated(self, numbers: Floats) -> dict[str, Any]:
+        """More values of a certificate: what the numbers mean where they are no values of the function."""
+        return {}
 
     def spread(self, confidence: float, coordinates: int = 1) -> float:
         """The bound on the noise at a point, in standard deviations, for this many points at once."""
@@ -109,7 +113,7 @@ class FunctionFit(ABC):
     @property
     @abstractmethod
     def scale(self) -> float | None:
-        """A public size that errors are judged by; None if a value is judged by itself."""
+        """The public scale that errors are compared with; None if a value is compared with itself."""
 
     @property
     @abstractmethod
@@ -166,7 +170,8 @@ class KernelModelFit(FunctionFit):
             targets = [np.where(known, np.where(given == h, 1.0, -1.0), np.nan) for h in heads]
         else:
             targets = [given * (2.0 / self.width) - 1.0]
-        found = self.plan.train(self.inputs.of_rows(rows.rows), targets)
+        # Releases of earlier versions are answered again with the same numbers: by the solver that they had.
+        found = self.plan.train(self.inputs.of_rows(rows.rows), targets, near_corners=False)
         return on_grid(np.concatenate(found), spacing=self.spacing)
 
     def weights(self, numbers: Floats) -> Floats:
@@ -308,7 +313,7 @@ class PureDensity(Density):
     """The same with a pure epsilon: a Fourier series, whose cosines and sines get the least noisy pure noise.
 
     Rows are counted by the keys of a public grid inside the engine, and the sums follow from the counts exactly: no
-    row comes into this process. Bandwidth and order are public, from `size` and the bounds where they are left out.
+    row enters this process. Bandwidth and order are public, from `size` and the bounds where they are left out.
     """
 
     order: int | None = None
@@ -322,7 +327,7 @@ class PureDensity(Density):
             raise InvalidParameter(parameter="guarantee", value=str(self.guarantee), must="be pure")
 
     def family(self, inputs: InputColumns) -> FourierKDE:
-        """The series; three digits of a bandwidth, so that no float of another machine decides about a plan."""
+        """The series; a bandwidth has three digits, so that the floats of another machine cannot change a plan."""
         box, width, order = box_of(inputs), self.bandwidth, self.order
         sides = [float(side) for side in box.sides]
         if width is None:
@@ -339,7 +344,7 @@ class PureDensity(Density):
         return FourierKDE(domain=box, bandwidth=width, order=order, margin=MARGIN)
 
     def on(self, schema: Schema, unit: Unit) -> Question:
-        """The question: how many rows there are for each key of the grid. A row with a gap has no key."""
+        """The question: the number of rows for each key of the grid. A row with a gap has no key."""
         inputs = self._measured(schema)
         base_unit(unit)
         family, most = self.family(inputs), MOST_KEYS[len(inputs.names)]
@@ -409,7 +414,7 @@ class DensityFit(FunctionFit):
         return 1.0
 
     def shown(self, values: Floats) -> Floats:
-        """No density is negative, and neither is the estimate without noise."""
+        """No density is negative, with or without noise."""
         return np.asarray(np.maximum(values, 0.0))
 
     @property
@@ -583,7 +588,7 @@ class PureDensityFit(FunctionFit):
         return 1.0
 
     def shown(self, values: Floats) -> Floats:
-        """No density is negative: noise and the cut at a frequency may have made it so."""
+        """Values below 0 become 0: noise and the cut at a frequency can make a density negative."""
         return np.asarray(np.maximum(values, 0.0))
 
     @property
@@ -600,8 +605,10 @@ class PureDensityFit(FunctionFit):
     def _spreads(self, level: float) -> tuple[float, float]:
         """The mean and the quantile of |noise at a point| over its standard deviation, by the noise's own law.
 
-        Gamma noise and that of a disc are spherical: every combination of their coordinates is as one coordinate.
-        Noise of the Caratheodory body is as likely turned round the circle: its law is the same at every point, and
+        Gamma noise and that of a disc are spherical: every combination of their coordinates has the distribution of
+        one coordinate.
+        Noise of the Caratheodory body is equally likely in all rotations of the circle: its distribution is the same
+        at every point, and
         simulated at one. For the rest, and far out, |X| <= 2 std / (3 sqrt(miss)), which holds for every symmetric
         unimodal law (Gauss); E |X| <= std.
         """

@@ -202,7 +202,7 @@ class HistogramDensityFit(FunctionFit):
         return np.asarray(np.maximum(values, 0.0))
 
     def _extremes(self) -> Floats:
-        """The centre and a corner of a middle cell, where the kernels differ least and most."""
+        """The centre and a corner of a middle cell, the places at which the kernels differ least and most."""
         return np.array([[2 * (c // 2 + move) / c - 1 for c in self.cells] for move in (0.5, 0.0)])
 
     @property

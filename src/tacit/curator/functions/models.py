@@ -22,8 +22,9 @@ from tacit.exact.arrays import Floats
 from tacit.exact.checks import members, non_negative, positive, set_fields, text, whole
 from tacit.exact.data_classes import dataclass
 from tacit.functions.models.columns import BINS, LONGEST, OTHER, CategoryColumn, DeclaredColumns, NumberColumn
-from tacit.functions.models.objective import BinnedDesign, DenseDesign, ModelRows
-from tacit.functions.models.perturbed import SMOOTH, perturbed_head
+from tacit.functions.models.contrasts import SMOOTH, Contrasts
+from tacit.functions.models.objective import DenseDesign, ModelRows
+from tacit.functions.models.perturbed import perturbed_head
 from tacit.functions.models.rivals import ModelChoice, perturbation
 from tacit.functions.models.solvers import Huber, Logistic, SmoothLoss
 from tacit.guarantees import Neighbours, Unit
@@ -178,7 +179,7 @@ def bin_sizes(inputs: InputColumns, bins: int) -> tuple[int, ...]:
 
 
 def bin_layout(inputs: InputColumns, bins: int) -> DeclaredColumns:
-    """The columns as bins, numbered; their names and ends are those of the schema."""
+    """The columns as numbered bins, with the names and ends that the schema declares."""
     made = tuple(
         CategoryColumn(values=tuple(range(size - 1)))
         if isinstance(c, Category)
@@ -236,6 +237,11 @@ class PerturbedFit(FunctionFit):
     smooth: float = 0.0
     interactions: tuple[tuple[str, str], ...] = ()
     monotone: tuple[tuple[str, str], ...] = ()
+    learned: Contrasts | None = None
+
+    def __post_init__(self) -> None:
+        if self.coding == "binned" and self.learned is None:
+            set_fields(self, learned=Contrasts.plain(self.layout))
 
     @property
     def layout(self) -> DeclaredColumns:
@@ -245,7 +251,7 @@ class PerturbedFit(FunctionFit):
         )
 
     def spread(self, confidence: float, coordinates: int = 1) -> float:
-        """Of the covering noise: normal, or one coordinate of noise that falls with its length."""
+        """The size of the covering noise: normal, or one coordinate of noise that falls with its length."""
         output = self.noise.output
         if isinstance(output, KNorm):
             return float(output.error_quantile(1 - (1 - confidence) / coordinates) / output.noise_std)
@@ -276,8 +282,8 @@ class PerturbedFit(FunctionFit):
 
     @property
     def height(self) -> float:
-        """The entry of a row in each place."""
-        return 1 / math.sqrt(len(self.inputs.names) + len(self.interactions) + 1)
+        """The entry of a linear model's row in each place."""
+        return 1 / math.sqrt(len(self.inputs.names) + 1)
 
     def integers(self, rows: TrainingRows) -> Any:
         """The coded rows and their targets. PRIVATE: to be given to the mechanism only."""
@@ -292,14 +298,11 @@ class PerturbedFit(FunctionFit):
 
     def noisy(self, true: Any, source: Source | None) -> npt.NDArray[Any]:
         coded, target = true
-        design: ModelRows
-        smooth = None
-        if self.coding == "binned":
-            design = BinnedDesign(codes=coded, bins=self.noise.dimension, height=self.height, radius=LONGEST)
-            smooth = self.layout.roughness(self.smooth * self.noise.ridge) if self.smooth else None
-        else:
-            design = DenseDesign(table=coded, radius=LONGEST)
-        head = perturbed_head(self.loss, design, target, self.noise, smooth)
+        design: ModelRows = DenseDesign(table=coded, radius=LONGEST)
+        extra = None
+        if self.learned is not None:
+            design, extra = self.learned.design(coded), self.learned.penalty(self.noise.ridge)
+        head = perturbed_head(self.loss, design, target, self.noise, extra)
         return np.asarray(self.noise.release(head, source=source).values)
 
     def _linear(self, coordinates: Floats) -> Floats:
@@ -338,32 +341,43 @@ class PerturbedFit(FunctionFit):
                 steps[name] = np.rint((coordinates[:, at] + 1) / 2 * column.width)
                 at += 1
         codes = self._codes(steps)
-        table = np.zeros((len(codes), self.noise.dimension))
+        table = np.zeros((len(codes), self.layout.dimension))
         for j in range(codes.shape[1]):
-            table[np.arange(len(codes)), codes[:, j]] = self.height
+            table[np.arange(len(codes)), codes[:, j]] = 1.0
         return table
 
     def values(self, numbers: Floats, coordinates: Floats) -> Floats:
         return np.asarray(self._coded(coordinates) @ self._shaped(numbers))[:, None]
 
-    def _shaped(self, numbers: Floats) -> Floats:
-        """With the declared directions: post-processing."""
-        return self.layout.monotone(numbers, None) if self.monotone else np.asarray(numbers)
+    def _shaped(self, numbers: Floats, *, shaped: bool = True) -> Floats:
+        """The weights of linear models; values of all places of additive ones, with the declared directions."""
+        if self.learned is None:
+            return np.asarray(numbers)
+        values = self.learned.matrix @ numbers
+        return self.layout.monotone(values, None) if self.monotone and shaped else np.asarray(values)
 
     def terms(self, numbers: Floats, *, shaped: bool = True) -> Floats:
         """The contribution of each place: to the logit, or to the outcome in its unit."""
-        out = np.array(self._shaped(numbers) if shaped else numbers) * self.height * self.unit
+        height = self.height if self.learned is None else 1.0
+        out = np.array(self._shaped(numbers, shaped=shaped)) * height * self.unit
         if self.bounds is not None:
             out[-1] += (self.bounds[0] + self.bounds[1]) / 2
         return out
 
+    def evaluated(self, numbers: Floats) -> dict[str, Any]:
+        """The terms of an additive model in the order of its table: they add up to what it says."""
+        return {} if self.learned is None else {"terms": [float(v) for v in self.terms(numbers)]}
+
     @property
-    def term_std(self) -> float:
-        """The standard deviation of the covering noise in one term."""
-        return float(self.noise.output.noise_std) * self.height * self.unit
+    def term_std(self) -> float | Floats:
+        """The standard deviation of the covering noise in each term."""
+        lengths = self.height if self.learned is None else np.sqrt((self.learned.matrix**2).sum(axis=1))
+        return float(self.noise.output.noise_std) * self.unit * lengths
 
     def stds(self, coordinates: Floats) -> Floats:
         table = self._coded(coordinates)
+        if self.learned is not None:
+            table = table @ self.learned.matrix
         return np.asarray(float(self.noise.output.noise_std) * np.sqrt((table**2).sum(axis=1)) * self.unit)
 
     @property
@@ -402,7 +416,7 @@ class PerturbedFit(FunctionFit):
 
 
 def perturbed_fit(question: Question, epsilon: Fraction, delta: Fraction) -> tuple[PerturbedFit, ModelChoice]:
-    """The fit of a model at this price, delta = 0 being pure, and why this one; every number of it is public."""
+    """The fit of a model at this price (delta = 0 means pure), and the reason for it; every number of it is public."""
     statistic = question.statistic
     assert isinstance(statistic, ModelStatistic)
     inputs: InputColumns = question.details["inputs"]
@@ -411,7 +425,8 @@ def perturbed_fit(question: Question, epsilon: Fraction, delta: Fraction) -> tup
     loss, additive = statistic.loss(question), statistic if isinstance(statistic, AdditiveModel) else None
     choice = perturbation(
         epsilon=epsilon, delta=delta, loss=loss, radius=LONGEST, rows=rows, ridge=statistic.ridge,
-        dimension=inputs.coordinates + 1 if additive is None else additive.terms(inputs).dimension,
+        **({"dimension": inputs.coordinates + 1} if additive is None else
+           {"columns": additive.terms(inputs), "smooth": additive.smooth}),
     )  # fmt: skip
     outcome = question.details.get("outcome")
     terms: dict[str, Any] = {} if additive is None else {
@@ -421,7 +436,7 @@ def perturbed_fit(question: Question, epsilon: Fraction, delta: Fraction) -> tup
     fit = PerturbedFit(
         noise=choice.mechanism, inputs=inputs, target=statistic.target, coding=statistic.coding, loss=loss,
         classes=tuple(question.details.get("classes", ())), bounds=None if outcome is None else ends(outcome),
-        width=1 if outcome is None else outcome.width, **terms,
+        width=1 if outcome is None else outcome.width, learned=choice.contrasts, **terms,
     )  # fmt: skip
     return fit, choice
 
@@ -455,7 +470,8 @@ def additive_model(
 ) -> AdditiveModel:  # fmt: skip
     """One shape a column: `additive_model(["age", "sex"], "employed", bins=12)`; released by its bins.
 
-    Numbers have `bins` even bins of their declared range; `smooth` weighs squared differences of neighbouring ones.
+    Numbers have `bins` even bins of their declared range; `smooth` weighs squared differences of neighbouring ones in
+    what is expected of shapes.
     interactions=[("age", "sex")] adds terms of two columns, monotone={"age": "increasing"} makes a shape rise.
     """
     return AdditiveModel(

@@ -162,7 +162,7 @@ class InputColumns:
         return {n: _steps(n, c, v) for n, c, v in zip(self.names, self.columns, columns, strict=True)}
 
     def axes(self, points: int | None) -> tuple[Points, ...]:
-        """A grid: so many points along each measured column, every value of a category."""
+        """A grid: this many points along each measured column, and every value of a category."""
         count = POINTS.get(len(self.measured), FEW_POINTS) if points is None else points
         found = []
         for name, column in zip(self.names, self.columns, strict=True):
@@ -180,7 +180,9 @@ class InputColumns:
 
 
 def _spread(column: Measured, count: int) -> tuple[Any, ...]:
-    """Points from the lowest to the highest value; of numbers six digits, of others the nearest value that there is."""
+    """Evenly spread points from the lowest to the highest value: numbers with six digits, other types by their
+    nearest value.
+    """
     if isinstance(column, Number):
         low, high = float(column.lowest * column.spacing), float(column.highest * column.spacing)
         values = [low + (high - low) * k / (count - 1) for k in range(count)]
@@ -343,7 +345,7 @@ class KernelModelStatistic(FunctionStatistic):
 class Classifier(KernelModelStatistic):
     """Predicts the value of a declared category (or flag) from the other columns of a row.
 
-    For two classes the function is above 0 where the second one is more likely; for more there is one function each.
+    For two classes the function is above 0 where the second one is more likely; for more classes, one function each.
     """
 
     kind: ClassVar[str] = "classifier"
@@ -353,7 +355,7 @@ class Classifier(KernelModelStatistic):
     loss: str = "hinge"
 
     def on(self, schema: Schema, unit: Unit) -> Question:
-        """The question; the label must have at least two declared values, and be none of the columns."""
+        """The question; the label must have at least two declared values and differ from every input column."""
         inputs = self._inputs(schema)
         classes, wanted = self._labels(schema, self.label)
         axes = self._axes(inputs, classes)
@@ -371,7 +373,7 @@ class RegressionFunction(KernelModelStatistic):
     loss: str = "huber"
 
     def on(self, schema: Schema, unit: Unit) -> Question:
-        """The question; the outcome is a number with bounds, and not one of the columns."""
+        """The question; the outcome is a number with bounds, and differs from every input column."""
         inputs = self._inputs(schema)
         column = schema.measured(text("outcome", self.outcome, empty=False))
         if self.outcome in self.columns:
@@ -394,7 +396,7 @@ def classifier(
     pairs: int = 64, penalty: float | None = None, intercept: float | None = None, points: int | None = None,
     where: str | Expression | None = None,
 ) -> Classifier:  # fmt: skip
-    """A function that tells the label of a row from its columns: `classifier(["age", "income"], "vote", size=5000)`.
+    """A function that predicts the label of a row from its columns: `classifier(["age", "income"], "vote", size=5000)`.
 
     `size` is the public number of rows. kernel="gaussian" is exp(-gamma |x - y|^2) for columns scaled to [-1, 1], by
     `pairs` waves; kernel="linear" is shown by its weights. Without a penalty it is balanced from public numbers.
@@ -410,7 +412,8 @@ def regression_function(
     pairs: int = 64, penalty: float | None = None, intercept: float | None = None, points: int | None = None,
     where: str | Expression | None = None,
 ) -> RegressionFunction:  # fmt: skip
-    """A function that tells the outcome of a row from its columns: `regression_function("age", "income", size=5000)`.
+    """A function that predicts the outcome of a row from its columns: `regression_function("age", "income",
+    size=5000)`.
 
     `size` is the public number of rows; kernel, gamma, pairs and penalty are as for `classifier`.
     """

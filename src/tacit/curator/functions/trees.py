@@ -61,7 +61,9 @@ def depth_of(size: int) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionTree(FunctionStatistic):
-    """A tree of splits that tells the label of a row from its columns, and the counts of each class in its leaves."""
+    """A tree of splits that predicts the label of a row from its columns, and the counts of each class in its
+    leaves.
+    """
 
     kind: ClassVar[str] = "decision_tree"
     fits: ClassVar[Any] = "tree"
@@ -78,7 +80,7 @@ class DecisionTree(FunctionStatistic):
         set_fields(self, depth=depth)
 
     def on(self, schema: Schema, unit: Unit) -> Question:
-        """The question; the label must have at least two declared values, and be none of the columns."""
+        """The question; the label must have at least two declared values and differ from every input column."""
         inputs = self._inputs(schema)
         classes, wanted = self._labels(schema, self.label)
         splits = tuple(_splits(n, c) for n, c in zip(inputs.names, inputs.columns, strict=True))
@@ -93,7 +95,7 @@ class DecisionTree(FunctionStatistic):
 def decision_tree(
     columns: Any, label: str, *, size: int, depth: int | None = None, where: str | Expression | None = None
 ) -> DecisionTree:
-    """A tree that tells the label of a row from its columns: `decision_tree(["age", "region"], "vote", size=5000)`.
+    """A tree that predicts the label of a row from its columns: `decision_tree(["age", "region"], "vote", size=5000)`.
 
     `size` is the public number of rows. Without a depth it is the deepest one with 500 rows a leaf on average.
     """
@@ -132,7 +134,7 @@ def coded(splits: Sequence[SplitColumn], inputs: InputColumns, steps: Mapping[st
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PublishedTree:
-    """A released tree: `predict({"age": [30], "region": ["north"]})`, anywhere, as often as anybody likes."""
+    """A released tree: `predict({"age": [30], "region": ["north"]})`, free and without limit."""
 
     tree: ReleasedTree = field(repr=False)
     inputs: InputColumns = field(repr=False)
@@ -298,7 +300,7 @@ class TreeAssignment(Assignment):
 
 
 def _number_of(shape: TreeShape, node: Mapping[str, Any]) -> int:
-    """The number of a split that a certificate tells in words."""
+    """The number of a split that a certificate describes in words."""
     first = 0
     for column in shape.columns:
         if column.name == node["column"]:

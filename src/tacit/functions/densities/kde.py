@@ -184,7 +184,7 @@ WIDEST = 4
 class ReflectedKDE(GaussianKDE):
     """The Gaussian kernel density estimate with every bump's part outside of the box folded back at its edges.
 
-    For densities that do not fall to 0 at the edges, where the plain estimate shows half of them. The kernel is up to
+    For densities that do not fall to 0 at the edges, of which the plain estimate shows half. The kernel is up to
     2^d times as high in a corner as inside, so that the sensitivity is 2^(d/2) times that of `GaussianKDE`:
     sqrt(2) 2^(d/2) / (size (2 pi)^(d/2) prod h_k). The curve has the integral one before noise, exactly.
     Theorem `density-kde`.
@@ -221,7 +221,7 @@ class ReflectedKDE(GaussianKDE):
         return np.asarray(np.sqrt(self._axis_weights(axis)) * np.cos(angle))
 
     def _axis_kernel(self, axis: int) -> tuple[float, float]:
-        """Two images of a row can meet at an edge; the kernel is never negative."""
+        """The largest and the least value: two images of a row can meet at an edge, and no value is negative."""
         return 2 * WRAPPED, 0.0
 
     @property

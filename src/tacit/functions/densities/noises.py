@@ -52,7 +52,9 @@ class CoefficientNoise(ABC):
         """As plain JSON values."""
 
     def quantile(self, confidence: float) -> float | None:
-        """z with Pr[|a . noise| <= z |a| std] = confidence for every vector a; None if there is no such number."""
+        """z with Pr[|a . noise| <= z |a| std] = confidence for every vector a; None if no single number has this
+        property.
+        """
         return None
 
     def to_record(self) -> dict[str, Any]:
@@ -136,7 +138,7 @@ class EuclideanLaplaceNoise(CoefficientNoise):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FourierSeriesNoise(CoefficientNoise):
-    """Noise on the sums of cosines and sines of a Fourier series; the constant has none.
+    """Noise on the sums of cosines and sines of a Fourier series; its constant gets none.
 
     `mechanism` is "laplace", "gamma" (Euclidean Laplace), "caratheodory" (A - B with A, B of density proportional to
     e^(-gauge / noise_scale) in the Caratheodory body; for order 1 that of the disc alone), or "gaussian", whose
@@ -211,7 +213,7 @@ class FourierSeriesNoise(CoefficientNoise):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedLaplaceNoise(CoefficientNoise):
-    """Noise on the sums of cosines and sines in Pólya shares of several holders; the constant has none.
+    """Noise on the sums of cosines and sines in Pólya shares of several holders; the constant gets none.
 
     `shape` whole Laplace noises, not always a whole number: the difference of two Gamma(shape) variables.
     """

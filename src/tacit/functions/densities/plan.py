@@ -253,7 +253,8 @@ class ChosenDensity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DensityChoice:
-    """One family of a public list, by noisy cross-validation; the plan says size and noise of the release to come.
+    """Chooses one family of a public list by noisy cross-validation; its fields give size and noise of the later
+    release.
 
     Guarantee: Pure(epsilon). The score is a mean of q(x_i, x_j) over all pairs, so that one replaced row moves it by at
     most 2 (sup q - inf q) / size and a little more; permute-and-flip sized by the largest such move of the candidates.
@@ -322,7 +323,7 @@ class DensityChoice:
 
     @property
     def event(self) -> Event:
-        """The choice alone; the release is an event of its own."""
+        """The choice alone; the release is a second event."""
         return self.mechanism.event
 
     def expected_error(self) -> float:
@@ -411,7 +412,7 @@ def public_bandwidth(
     noise = 0.0 if mu is None else 2 / (n * positive("mu", mu)) ** 2
 
     def error(power: float) -> float:
-        """Of the exact mean integrated squared error in units of the reference's std, on the whole space."""
+        """The exact mean integrated squared error, in units of the reference's std, on the whole space."""
         h2 = math.exp(2 * power)
         smooth: float = (1 - 1 / n) * (1 + h2) ** (-d / 2) + 1 - 2 * (1 + h2 / 2) ** (-d / 2)
         # The box has volume spread^-d in these units, and the noise height^2 at every point.
@@ -504,7 +505,9 @@ def _of_any(family: DensityFamily, truth: GriddedDensity) -> tuple[float, float]
 
 
 def _of_product(family: DensityFamily, truth: GriddedDensity, margins: list[Floats]) -> tuple[float, float]:
-    """The same for a reference that is a product, coordinate by coordinate; all products of functions are counted."""
+    """The same for a reference that is a product, coordinate by coordinate; the sum covers all products of
+    functions.
+    """
     parts = np.ones(4)
     per_side = family.height ** (1 / family.dimension)
     for k, p in enumerate(margins):
@@ -524,7 +527,7 @@ class DensityComparison:
 
     @property
     def best(self) -> ExpectedErrors:
-        """The one with the least total."""
+        """The candidate with the least total."""
         return min(self.errors, key=lambda e: e.total)
 
     @property

@@ -219,7 +219,7 @@ class GriddedDensity:
 
     @classmethod
     def nearest(cls, domain: Box, values: npt.ArrayLike) -> GriddedDensity:
-        """From any values of a density in the cells: the nearest ones that are non-negative with integral one."""
+        """The nearest density to any values in the cells: non-negative, with integral one."""
         array = np.asarray(values, dtype=np.float64)
         cell = float(np.prod(domain.sides)) / array.size
         return cls(domain=domain, probabilities=nearest_probabilities(array * cell).reshape(array.shape))
@@ -231,7 +231,7 @@ class GriddedDensity:
 
     @property
     def cell_volume(self) -> float:
-        """Of one cell."""
+        """The volume of one cell."""
         return float(np.prod(self.domain.sides)) / self.probabilities.size
 
     @property
@@ -256,7 +256,7 @@ class GriddedDensity:
         return np.asarray(self.values[tuple(cell.T)])
 
     def cdf(self, points: npt.ArrayLike) -> Floats:
-        """Pr[X_1 <= x_1, ..., X_d <= x_d]; points outside of the box get the value that follows from the box."""
+        """Pr[X_1 <= x_1, ..., X_d <= x_d]; points outside the box get the value at its nearest point."""
         at = as_points(points, self.domain.dimension)
         below = self.probabilities
         for axis in range(below.ndim):
@@ -309,7 +309,7 @@ class GriddedDensity:
         return GriddedDensity(domain=Box(low=low, high=high), probabilities=table / table.sum())
 
     def sample(self, count: int, *, source: Source | None = None) -> Floats:
-        """Made-up rows from the density, an array (count, d): post-processing, as many as one likes."""
+        """Made-up rows from the density, an array (count, d): post-processing, in any number."""
         count = whole("count", count, least=0)
         if count > MOST_SAMPLES:
             raise InvalidParameter(parameter="count", value=count, must=f"be at most {MOST_SAMPLES}")

@@ -156,7 +156,7 @@ class FourierPlan:
     def release_cells(
         self, cells: npt.NDArray[np.int64], counts: npt.NDArray[np.int64], *, source: Source | None = None
     ) -> ReleasedDensity:
-        """The same from how many rows lie in which cells of the family's lattice, as an engine counts them."""
+        """The same from the number of rows in each cell of the family's lattice, as counted by an engine."""
         step = self.choice.spacing
         noisy = self.choice.mechanism.release(grid_sums(self.family, cells, counts, step), source=source)
         first = np.empty(1, dtype=object)
@@ -205,7 +205,7 @@ def grid_sums(
     spacing: Fraction,
     values: npt.NDArray[np.int64] | None = None,
 ) -> npt.NDArray[Any]:
-    """sum_i phi(x_i) in grid steps, the constant left out: each row's features are rounded by themselves.
+    """sum_i phi(x_i) in grid steps, without the constant: each row's features are rounded separately.
 
     Exact integers, never to be shown without noise. `values` are whole numbers that stand before each cell's features
     in place of its count.
@@ -306,7 +306,7 @@ class CumulativeCurve:
     """x -> the integral of a released `FourierKDE` curve from the box's low end to x, term by term; d = 1.
 
     Post-processing. It is linear in the noise, so that its standard deviation is public and its bands come from the
-    same simulation; unlike `released.cdf` it is not made monotone.
+    same simulation; unlike `released.cdf` its values need not rise.
     """
 
     released: ReleasedDensity
@@ -352,7 +352,7 @@ class ReleasedRegression:
     publishable: bool
 
     def __call__(self, points: npt.ArrayLike) -> Floats:
-        """The regression function; where the released density is below a tenth of uniform, that tenth is taken."""
+        """The regression function; a released density below a tenth of uniform is replaced by that tenth."""
         family = self.density.family
         at = family.box.inside(points)
         below = np.maximum(self.density(at), 0.1 / family.volume)

@@ -91,7 +91,7 @@ class Kernel(ABC):
         return {"kernel": self.kind, "dimension": self.dimension, **self.parameters}
 
     def check_domain(self, points: Floats) -> None:
-        """Refuse points at which the kernel is not defined; most kernels are defined everywhere."""
+        """Refuses points outside the kernel's domain; most kernels are defined everywhere."""
         return
 
     def gram(self, left: npt.ArrayLike, right: npt.ArrayLike | None = None) -> Floats:
@@ -132,7 +132,7 @@ class Kernel(ABC):
         return max(0.0, float(np.sum(parts)))
 
     def spectrum(self, box: Box, terms: int, *, closed: bool = True) -> Spectrum:
-        """The largest `terms` eigenvalues on the box, by formula if there is one, else by Nystrom's method."""
+        """The largest `terms` eigenvalues on the box, by formula if the kernel has one, else by Nystrom's method."""
         terms = whole("terms", terms)
         if box.dimension != self.dimension:
             raise InvalidParameter(
@@ -170,7 +170,9 @@ def most_nodes(box: Box) -> int:
 
 
 def legendre_nodes(box: Box, each: int) -> tuple[Floats, Floats]:
-    """Tensor Gauss-Legendre nodes, `each` along a line or as many as there can be; the roots of their weights."""
+    """Tensor Gauss-Legendre nodes, `each` of them along a line or fewer if the total is limited; and the roots of
+    their weights.
+    """
     each = min(each, most_nodes(box))
     if each < 2:
         raise InvalidParameter(
@@ -202,7 +204,9 @@ def dimension_parameter(instance: object, value: object) -> None:
 
 
 def ordinary_size(kernel: Kernel) -> None:
-    """Refuse a kernel whose values floats would lose: relative errors are those of floats in their ordinary range."""
+    """Refuses a kernel whose values floats would lose: relative errors are known for floats in their ordinary range
+    only.
+    """
     if not LEAST_SIZE <= kernel.sup_diagonal <= MOST_SIZE:
         raise InvalidParameter(
             parameter="kernel", value=kernel.kind, must="have sup K(x, x) between 2^-500 and 2^900",

@@ -212,7 +212,7 @@ class MaternKernel(Kernel):
 
     @property
     def gram_error(self) -> float:
-        """|r k'(r)| <= 1 for all three, times the relative error of r; and that of the factors."""
+        """|r k'(r)| <= 1 for all three kernels, times the relative error of r, plus the error of the factors."""
         return (12 + self.dimension) * UNIT + 2 * LIBRARY
 
     def _gram(self, left: Floats, right: Floats) -> Floats:
@@ -372,7 +372,7 @@ class WrappedGaussianKernel(_OnCircle):
 
     @property
     def gram_error(self) -> float:
-        """Each image as the Gaussian kernel, with 6 roundings more; images beyond 9 bandwidths are below 2^-58."""
+        """Each image as the Gaussian kernel, with 6 more roundings; images beyond 9 bandwidths are below 2^-58."""
         return (2 * self._reach + 1) * (8 * UNIT + LIBRARY) + (2 * self._reach + 2) * UNIT * self.sup_diagonal
 
     def _gram(self, left: Floats, right: Floats) -> Floats:

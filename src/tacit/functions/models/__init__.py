@@ -1,6 +1,6 @@
 """Models: classifiers and regression functions trained on rows and released with Gaussian noise on their weights.
 
-The estimators are loaded when they are first used: they need scikit-learn, and nothing else here does.
+The estimators load at first use: they need scikit-learn, which no other module here needs.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Declared columns of a model: bounds, categories and bins, which are public and never read from rows.
 
 A row becomes one bin of each column (additive models), or numbers in [-1, 1] and one place of each category (linear
-ones); a constant is added, and everything is scaled so that no row is longer than 1. A value that is missing, no
-number, or not declared lies in the column's last bin, "(other)", and moves a linear model by nothing. Declared pairs of
+models). A constant is added, and everything is scaled so that every row has length at most 1.
+A value that is missing, no number, or not declared goes into the column's last bin, "(other)", and adds 0 to a linear
+model. Declared pairs of
 columns add one bin each, of the two columns' bins merged to at most 8; declared directions make released shapes rise or
 fall.
 """
@@ -109,7 +110,7 @@ class CategoryColumn:
 
     @property
     def bins(self) -> int:
-        """How many values are declared."""
+        """The number of declared values."""
         return len(self.values)
 
     @property
@@ -164,7 +165,7 @@ class PairColumn:
 
     @property
     def bins(self) -> int:
-        """How many cells there are."""
+        """The number of cells."""
         one, two = self.groups
         return one * two
 
@@ -176,7 +177,7 @@ class PairColumn:
 
     @property
     def bin_groups(self) -> list[list[int]]:
-        """The group of each bin of both columns, the last bin being that of other values."""
+        """The group of each bin of both columns; the last bin has all other values."""
         return [[int(g) for g in _grouped(c, np.arange(c.bins + 1))] for c in self.columns]
 
     def cells(self, found: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
@@ -186,24 +187,13 @@ class PairColumn:
         )
         return one * self.groups[1] + two
 
-    def neighbours(self) -> list[tuple[int, int]]:
-        """Pairs of cells that differ by one group of a number."""
-        (one, two), out = self.groups, []
-        for i in range(one):
-            for j in range(two):
-                if isinstance(self.columns[0], NumberColumn) and i + 1 < one - 1:
-                    out.append((i * two + j, (i + 1) * two + j))
-                if isinstance(self.columns[1], NumberColumn) and j + 1 < two - 1:
-                    out.append((i * two + j, i * two + j + 1))
-        return out
-
 
 def _groups(column: Column) -> int:
     return min(column.bins, MOST_GROUPS) if isinstance(column, NumberColumn) else column.bins
 
 
 def _grouped(column: Column, places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The group of each bin; other values have the last."""
+    """The group of each bin; undeclared values have the last group."""
     count = _groups(column)
     return np.where(places >= column.bins, count, places * count // column.bins)
 
@@ -228,7 +218,9 @@ class DeclaredColumns:
 
     @classmethod
     def of(cls, declared: Any, *, bins: int = BINS, count: int | None = None) -> DeclaredColumns:
-        """From {"age": (17, 90), "sex": ["F", "M"]}, from such a list, or from one PublicBox for all columns."""
+        """The columns from {"age": (17, 90), "sex": ["F", "M"]}, from such a list, or from one PublicBox for all
+        columns.
+        """
         if declared is None:
             raise InvalidParameter(
                 parameter="columns", value=None, must="be declared: bounds of numbers, values of categories",
@@ -362,23 +354,6 @@ class DeclaredColumns:
         parts = [c.numbers(v) for c, v in zip(self.columns, table, strict=True)]
         return np.hstack([*parts, np.ones((len(table[0]), 1))]) * self.height
 
-    def roughness(self, weight: float) -> Floats:
-        """weight times the sum of squared differences of neighbouring bins of numbers, as a matrix."""
-        total = np.zeros((self.dimension, self.dimension))
-        for block, start in zip((*self.columns, *self.pair_columns), self.starts, strict=False):
-            if isinstance(block, CategoryColumn):
-                continue
-            beside = (
-                block.neighbours() if isinstance(block, PairColumn) else list(pairwise(range(block.bins)))
-            )
-            for a, b in beside:
-                i, j = start + a, start + b
-                total[i, i] += weight
-                total[j, j] += weight
-                total[i, j] -= weight
-                total[j, i] -= weight
-        return total
-
     def monotone(self, weights: Floats, counts: Floats | None) -> Floats:
         """The nearest weights whose declared shapes rise or fall: post-processing of the release.
 
@@ -428,7 +403,9 @@ def _plain(values: Any) -> npt.NDArray[Any]:
 
 
 def _numbers(values: npt.NDArray[Any]) -> Floats:
-    """Floats, with NaN for values that are no number: value by value, so that no odd row affects the others."""
+    """Floats, with NaN for values that are no number. It converts value by value, so that an odd row does not affect
+    the others.
+    """
     if values.dtype.kind in "fiub":
         return values.astype(np.float64)
     out = np.full(len(values), np.nan)

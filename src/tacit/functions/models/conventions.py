@@ -1,7 +1,7 @@
 """The common base of private estimators: scikit-learn's conventions, and inputs read value by value.
 
-Shape and kind of a table are the caller's and public. A value that is no number counts as missing, a row with a missing
-value as absent, a label that was not declared as absent: nothing is raised that one row could cause.
+Shape and kind of a table are the caller's and public. A value that is no number counts as missing, a row with a
+missing value as absent, and so does an undeclared label. No single row can cause an error.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def price_of(estimator: Any) -> None:
         if getattr(estimator, name) is None:
             raise InvalidParameter(
                 parameter=name, value=None, must="be given",
-                hint="there is no default: how much may be revealed is for you to say",
+                hint="give one: the largest privacy loss is your decision, so there is no default",
             )  # fmt: skip
 
 
@@ -72,7 +72,7 @@ def _array(values: Any) -> npt.NDArray[Any]:
 
 
 def float_table(values: Any) -> Any:
-    """A two-dimensional array of floats; scikit-learn names the fault of anything else.
+    """A two-dimensional array of floats; for anything else scikit-learn names the fault.
 
     Refused by its kind, which no row decides: sparse matrices and arrays of complex numbers.
     """
@@ -92,7 +92,7 @@ def float_column(values: Any, *, low: float, high: float) -> Floats:
 
 
 def object_column(values: Any) -> npt.NDArray[Any]:
-    """Labels as they are, one by one."""
+    """Unchanged labels, one by one."""
     array = _array(values)
     if array.dtype.kind == "f":
         return array
@@ -118,7 +118,7 @@ def class_numbers(values: Any, classes: npt.NDArray[Any]) -> npt.NDArray[np.int6
 
 
 def declared_classes(classes: Any) -> npt.NDArray[Any]:
-    """The declared classes, sorted; there must be at least two different ones of one kind."""
+    """The declared classes, sorted; at least two different ones of one type."""
     array = _array(list(classes) if isinstance(classes, tuple | list | range) else classes)
     names = np.asarray(array.tolist())
     if (
@@ -203,7 +203,7 @@ class HeadsClassifier(ClassifierMixin):  # type: ignore[misc]
         return self
 
     def decision_function(self, X: Any) -> Floats:
-        """The released function: above 0 means the second class; for more classes, one column each."""
+        """The released function: above 0 means the second class; with more than two classes, one column for each."""
         values = self._values(X)
         return np.asarray(values[:, 0] if values.shape[1] == 1 else values)
 

@@ -108,7 +108,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         if self.choice_epsilon is None:
             raise InvalidParameter(
                 parameter="choice_epsilon", value=None, must="be given with several penalties",
-                hint="choosing one by the data has a price of its own, which adds to that of the fit",
+                hint="a choice by the data has a separate price, which adds to that of the fit",
             )  # fmt: skip
         candidates = members("penalty", self.penalty)
         first = self.plan(n_samples=n_samples, n_features=n_features, n_classes=n_classes)
@@ -264,14 +264,14 @@ class PrivateLogisticRegression(ChancesMixin, PrivateClassifier):
         return self.mechanism == "objective" and not listed
 
     def perturbation(self, *, n_samples: int, n_features: int, n_classes: int = 2) -> ModelChoice:
-        """The noise of one head and why it is this; no row is read. `penalty` counts for a mean of losses."""
+        """The noise of one output and the reason for its size; reads no row. `penalty` counts for a mean of losses."""
         price_of(self)
         self._objective()
         features = self._features(n_features)
         public, ridge = relation(self.neighbours) is Neighbours.REPLACE_ONE, None
         if self.penalty is not None:
             ridge = 2 * positive("penalty", self.penalty) * whole("n_samples", n_samples)
-        more = {"reference_rows": max(whole("n_samples", n_samples), 1)} if public else {}
+        more: dict[str, Any] = {"reference_rows": max(whole("n_samples", n_samples), 1)} if public else {}
         return perturbation(
             epsilon=exact_parameter("epsilon", self.epsilon), delta=self.delta, dimension=features.dimension,
             loss=Logistic(), radius=features.radius + features.rounding, ridge=ridge,

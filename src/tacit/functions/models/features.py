@@ -54,7 +54,7 @@ BLOCK = 512
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Domain(ABC):
-    """A bounded set that everybody knows; rows outside of it are moved to its edge, anybody who they belong to."""
+    """A bounded public set; rows outside of it are moved to its edge, for every person."""
 
     @abstractmethod
     def inside(self, rows: Floats) -> Floats:
@@ -88,7 +88,9 @@ class PublicBall(Domain):
         set_fields(self, radius=positive("radius", self.radius), center=_coordinates("center", self.center))
 
     def _unit(self, rows: Floats) -> Floats:
-        """(row - center) / radius, cut to length 1; the largest coordinate is taken out first, so nothing overflows."""
+        """(row - center) / radius, cut to length 1; divides by the largest coordinate first, so that nothing
+        overflows.
+        """
         centre = _spread("center", self.center, rows.shape[1])
         out = np.empty(rows.shape)
         for i in range(0, len(rows), BLOCK):
@@ -125,7 +127,7 @@ class PublicBall(Domain):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicBox(Domain):
-    """All points with every coordinate between `low` and `high`; a coordinate outside is moved to the nearer bound."""
+    """All points with every coordinate between `low` and `high`; an outside coordinate is moved to the nearer bound."""
 
     low: Any
     high: Any
@@ -249,7 +251,7 @@ class LinearFeatures(FeatureMap):
     def linear(self, weights: Floats) -> tuple[Floats, Floats]:
         """A and b with weights . phi(x) = A x + b for every x in the domain; one row a head.
 
-        phi(x) = (x - centre) * scale, and the constant feature, if there is one.
+        phi(x) = (x - centre) * scale, and the constant feature if the map has one.
         """
         centre, scale = self.domain.scaling(self.features)
         slopes = weights[:, : self.features] * scale

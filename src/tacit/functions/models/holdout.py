@@ -40,7 +40,7 @@ class HoldoutReport:
 
     @property
     def rows(self) -> float:
-        """About how many rows there are."""
+        """An estimate of the number of rows."""
         return float(max(self.table.sum(), 1.0))
 
     @property
@@ -51,7 +51,7 @@ class HoldoutReport:
 
     @property
     def confusion_half(self) -> float:
-        """At 95% at once, no entry of the confusion table is further from the true one."""
+        """With 95%, no entry of the confusion table is further from the true one; all entries at once."""
         return self.half * self.chances / 2
 
     @property
@@ -61,7 +61,9 @@ class HoldoutReport:
 
     @property
     def accuracy_interval(self) -> tuple[float, float]:
-        """Holds the share on these rows with 95%: right ones and all ones are each off by at most this many cells."""
+        """A 95% interval for the share on these rows, from the largest noise in the number of right rows and
+        of all rows.
+        """
         right, total = float(np.trace(self.confusion)), float(self.table.sum())
         off = self.half * self.chances
         low = max(right - off, 0.0) / max(total + 2 * off, 1.0)
@@ -70,7 +72,8 @@ class HoldoutReport:
 
     @property
     def calibration(self) -> list[dict[str, float]]:
-        """For each bin of the chance: its middle, the share of the second class, and about how many rows it has.
+        """For each bin of the predicted probability: its middle, the share of the second class, and an estimated
+        number of rows.
 
         `low` and `high` hold the share on these rows, in all bins at once with 95%; sampling error is not in them.
         """
@@ -113,8 +116,8 @@ class HoldoutReport:
             parts.append(f'<text x="{x:.1f}" y="{base + 16}" text-anchor="middle">{mark:g}</text>')
             parts.append(f'<text x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{mark:g}</text>')
         parts.append(
-            f'<text x="{(left + right) / 2:.0f}" y="{height - 6}" text-anchor="middle">predicted chance; '
-            "bars hold the share on these rows, noise alone, 95% at once</text></svg>"
+            f'<text x="{(left + right) / 2:.0f}" y="{height - 8}" text-anchor="middle">predicted chance</text>'
+            f'<text x="{left + 8}" y="{top + 12}">share of rows; bars: noise alone, 95%</text></svg>'
         )
         return "".join(parts)
 
@@ -127,7 +130,7 @@ class HoldoutReport:
 
 
 def _share(one: float, other: float, empty: float) -> float:
-    """one / (one + other), both cut at 0."""
+    """one / (one + other), after both are cut at 0."""
     a, b = max(one, 0.0), max(other, 0.0)
     return a / (a + b) if a + b else empty
 

@@ -2,7 +2,7 @@
 
     J(w) = sum_i loss(w . x_i, y_i) + (ridge/2)|w|^2 + w'Pw/2 + b . w
 
-Rows are dense vectors, or one bin of each of several columns. Newton's method is not trusted: `certified` bounds the
+Rows are dense vectors, or one place of each of several blocks. Newton's method is not trusted: `certified` bounds the
 length of the exact gradient at the floats that are released, every rounding counted against us. P is public.
 """
 
@@ -25,7 +25,7 @@ NEWTON_STEPS = 200
 
 
 class ModelRows(ABC):
-    """Rows as floats, which are taken as exact: their lengths are at most `radius`."""
+    """Rows as floats, which count as exact: their lengths are at most `radius`."""
 
     rows: int
     dimension: int
@@ -52,7 +52,7 @@ class ModelRows(ABC):
         """X' diag(weights) X."""
 
     def pull_error(self, total: float, *, exact: bool) -> float:
-        """The length of the error of `pull` where the sizes of the coefficients add up to at most `total`."""
+        """The length of the error of `pull`, if the sizes of the coefficients add up to at most `total`."""
         units = 4.0 if exact else BLOCK + self.rows / BLOCK + 6.0
         return SAFE * total * 2 * units * UNIT * self.radius
 
@@ -66,12 +66,12 @@ class DenseDesign(ModelRows):
 
     @property
     def rows(self) -> int:  # type: ignore[override]
-        """How many there are."""
+        """The number of rows."""
         return int(self.table.shape[0])
 
     @property
     def dimension(self) -> int:  # type: ignore[override]
-        """How many weights there are."""
+        """The number of weights."""
         return int(self.table.shape[1])
 
     def model(self, weights: Floats) -> Floats:
@@ -91,7 +91,7 @@ class DenseDesign(ModelRows):
         )
 
     def gram(self, weights: Floats) -> Floats:
-        """In single precision: it chooses the solver's steps, and no certificate rests on it."""
+        """The Gram matrix in single precision: it chooses the solver's steps, and no certificate rests on it."""
         total = np.zeros((self.dimension, self.dimension))
         roots = np.sqrt(weights)
         for i in range(0, self.rows, BLOCK):
@@ -104,49 +104,69 @@ class DenseDesign(ModelRows):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BinnedDesign(ModelRows):
-    """One bin of each column, `height` where a row lies in it and 0 elsewhere, and a constant if there is one.
+    """One place of each of several blocks: a row is the rows of these matrices side by side.
 
-    `codes` has a row for each row and a column for each column, places counted over all bins. A row has `columns`
-    entries of this height: its length is at most radius.
+    `codes` has a row for each row and a column for each block, places counted over all blocks. Lengths of the blocks'
+    rows are at most h_j, and the root of the sum of h_j^2 is at most `radius`.
     """
 
     codes: npt.NDArray[np.int64]
-    bins: int
-    height: float
+    blocks: tuple[Floats, ...]
     radius: float
 
     @property
     def rows(self) -> int:  # type: ignore[override]
-        """How many there are."""
+        """The number of rows."""
         return int(self.codes.shape[0])
 
     @property
     def dimension(self) -> int:  # type: ignore[override]
         """How many weights there are."""
-        return self.bins
+        return sum(b.shape[1] for b in self.blocks)
+
+    @property
+    def places(self) -> int:
+        """How many places there are, of all blocks."""
+        return sum(b.shape[0] for b in self.blocks)
+
+    def values(self, weights: Floats) -> Floats:
+        """The value of each place."""
+        out, at = [], 0
+        for block in self.blocks:
+            out.append(block @ weights[at : at + block.shape[1]])
+            at += block.shape[1]
+        return np.concatenate(out)
 
     def model(self, weights: Floats) -> Floats:
-        scaled = weights * self.height
-        total = np.zeros(self.rows)
+        values, total = self.values(weights), np.zeros(self.rows)
         for j in range(self.codes.shape[1]):
-            total += scaled[self.codes[:, j]]
+            total += values[self.codes[:, j]]
         return total
 
     def rounding_error(self, weights: Floats) -> float:
-        return SAFE * 2 * float(self.codes.shape[1] + 4) * UNIT * self.radius * _length(weights)
+        terms = float(max(b.shape[1] for b in self.blocks) + len(self.blocks) + 4)
+        return SAFE * 2 * terms * UNIT * self.radius * _length(weights)
 
     def pull(self, coefficients: Floats) -> Floats:
-        total = np.zeros(self.bins)
+        total = np.zeros(self.places)
         for i in range(0, self.rows, BLOCK):
             block, values = self.codes[i : i + BLOCK], coefficients[i : i + BLOCK]
-            inner = np.zeros(self.bins)
+            inner = np.zeros(self.places)
             for j in range(block.shape[1]):
-                inner += np.bincount(block[:, j], weights=values, minlength=self.bins)
+                inner += np.bincount(block[:, j], weights=values, minlength=self.places)
             total += inner
-        return total * self.height
+        return self._gathered(total)
+
+    def _gathered(self, sums: Floats) -> Floats:
+        """Sums at places, pulled back to the weights."""
+        out, at = [], 0
+        for block in self.blocks:
+            out.append(sums[at : at + block.shape[0]] @ block)
+            at += block.shape[0]
+        return np.concatenate(out)
 
     def exact_pull(self, coefficients: Floats) -> Floats:
-        total = np.zeros(self.bins)
+        total = np.zeros(self.places)
         for j in range(self.codes.shape[1]):
             order = np.argsort(self.codes[:, j], kind="stable")
             places, values = self.codes[order, j], coefficients[order]
@@ -154,22 +174,29 @@ class BinnedDesign(ModelRows):
             ends = [*starts[1:], len(places)]
             for a, z in zip(starts, ends, strict=True):
                 total[places[a]] += math.fsum(values[a:z].tolist())
-        return total * self.height
+        return self._gathered(total)
+
+    def pull_error(self, total: float, *, exact: bool) -> float:
+        """That of sums at places, and that of the product with the blocks: as many terms as a block has places."""
+        terms = float(max(b.shape[0] for b in self.blocks) + 2)
+        return ModelRows.pull_error(self, total, exact=exact) + SAFE * total * 2 * terms * UNIT * self.radius
 
     def gram(self, weights: Floats) -> Floats:
-        """Every pair of columns counts its pairs of bins."""
-        total, columns = np.zeros((self.bins, self.bins)), self.codes.shape[1]
-        lows = self.codes.min(axis=0, initial=self.bins) if self.rows else np.zeros(columns, dtype=np.int64)
-        highs = self.codes.max(axis=0, initial=0) + 1 if self.rows else lows
-        square = weights * self.height**2
+        """Every pair of blocks counts its pairs of places."""
+        columns = self.codes.shape[1]
+        starts = [0, *(int(v) for v in np.cumsum([b.shape[0] for b in self.blocks]))]
+        ends = [0, *(int(v) for v in np.cumsum([b.shape[1] for b in self.blocks]))]
+        total = np.zeros((self.dimension, self.dimension))
+        own = [self.codes[:, j] - starts[j] for j in range(columns)]
         for j in range(columns):
-            one = self.codes[:, j] - lows[j]
+            wide = own[j] * 1
             for k in range(j + 1):
-                width = int(highs[k] - lows[k])
-                place = one * width + (self.codes[:, k] - lows[k])
-                size = int(highs[j] - lows[j]) * width
-                block = np.bincount(place, weights=square, minlength=size).reshape(-1, width)
-                total[lows[j] : highs[j], lows[k] : highs[k]] += block
+                one, two = self.blocks[j], self.blocks[k]
+                np.multiply(own[j], two.shape[0], out=wide)
+                wide += own[k]
+                counts = np.bincount(wide, weights=weights, minlength=one.shape[0] * two.shape[0])
+                inner = one.T @ counts.reshape(one.shape[0], two.shape[0]) @ two
+                total[ends[j] : ends[j + 1], ends[k] : ends[k + 1]] = inner
         return _full(total)
 
 

@@ -1,9 +1,11 @@
 """The common base of models by objective perturbation: declared columns, the price and its division, the release.
 
-One noisy histogram of all columns may come first (a tenth of mu^2): it chooses bins of numbers by their rows, and says
-how sure each bin of an additive model is. Then each head is one perturbed objective. A classifier's scores may be
+One noisy histogram of all columns may come first (a tenth of mu^2). It chooses the bins of numeric columns by their
+rows, and gives the uncertainty of each bin of an additive model.
+Then each head is one perturbed objective. A classifier's scores may be
 calibrated last (a fortieth of mu^2): slope and constant of the released score, by a perturbed objective of their own.
-The price is that of all of them together, by the composed curve of the events; at a pure price shares are of epsilon.
+The price covers all of them together, by the composed curve of the events; at a pure price the shares are shares of
+epsilon.
 """
 
 from __future__ import annotations
@@ -24,9 +26,10 @@ from tacit.exact.checks import is_number, non_negative, positive, set_fields, wh
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import down, up
 from tacit.functions.models.columns import LONGEST, CategoryColumn, Column, DeclaredColumns, NumberColumn
+from tacit.functions.models.contrasts import SMOOTH, Contrasts
 from tacit.functions.models.losses import ShiftedLogistic
-from tacit.functions.models.objective import BinnedDesign, DenseDesign, ModelRows, PerturbedObjective
-from tacit.functions.models.rivals import REFERENCE_ROWS, ModelChoice, perturbation
+from tacit.functions.models.objective import DenseDesign, ModelRows, PerturbedObjective
+from tacit.functions.models.rivals import REFERENCE_ROWS, ModelChoice, perturbation, with_contrasts
 from tacit.functions.models.solvers import SmoothLoss
 from tacit.guarantees import Bound, Neighbours, Profile, Pure, gaussian_budget
 from tacit.mechanisms import L1, Laplace, RoundedGaussian
@@ -56,8 +59,6 @@ RIDGE = 2.0
 """The default ridge: so many times second rows / (epsilon - mu^2/2)."""
 FIRM = 10.0
 """The ridge of the calibration, in ridges of the model: its curve then costs about as much as its share of mu^2."""
-SMOOTH = 4.0
-"""The default weight of squared differences of neighbouring bins, in ridges."""
 CODINGS = ("binned", "linear")
 
 
@@ -69,6 +70,7 @@ class PerturbedParts:
     heads: int
     histogram: RoundedGaussian | Laplace | None
     calibration: PerturbedMinimiser | None
+    contrasts: Contrasts | None = None
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -79,7 +81,7 @@ class PerturbedParts:
 
     @property
     def pure(self) -> Fraction | None:
-        """The exact epsilon of all parts, where each is pure."""
+        """The exact epsilon of all parts, if each is pure."""
         if not isinstance(self.model, PureObjectivePerturbation):
             return None
         others = [p.exact_epsilon for p in (self.histogram, self.calibration) if p is not None]
@@ -136,7 +138,7 @@ class PerturbedPlan:
 
     @property
     def steps(self) -> int:
-        """The number of rows that are added or taken away between neighbours."""
+        """The number of rows that differ between neighbours."""
         return self.rows * (2 if self.neighbours is Neighbours.REPLACE_ONE else 1)
 
     @property
@@ -146,20 +148,16 @@ class PerturbedPlan:
 
     @property
     def share(self) -> Fraction:
-        """Of mu^2 or epsilon, for the histogram."""
+        """The histogram's share of mu^2 or epsilon."""
         return SHARE if self.bought and self.coding == "binned" else Fraction(0)
 
     @property
     def calibration_share(self) -> Fraction:
-        """Of mu^2 or epsilon, for the calibration: of one function with logistic loss."""
+        """The calibration's share of mu^2 or epsilon: for one function with logistic loss."""
         return CALIBRATION if self.calibrated and self.heads == 1 and self.kind == "logistic" else Fraction(0)
 
-    def dimension(self) -> int:
-        """How many numbers are released for each head: at most this many where bins are bought."""
-        return self._coded().dimension if self.coding == "binned" else len(self.columns.linear_names) + 1
-
     def _coded(self) -> DeclaredColumns:
-        """Columns with as many bins as may be bought."""
+        """Columns with the largest number of bins that may be bought."""
         if not self.share:
             return self.columns
         most = tuple(
@@ -172,22 +170,35 @@ class PerturbedPlan:
         """The perturbed objective for the whole price, beside the expected errors of its rivals."""
         return perturbation(
             epsilon=Fraction(self.epsilon), delta=Fraction(self.delta), loss=self.loss, radius=LONGEST,
-            dimension=self.dimension(), rows=self.steps, heads=self.heads, ridge=self.ridge,
+            dimension=len(self.columns.linear_names) + 1, rows=self.steps, heads=self.heads, ridge=self.ridge,
             tolerance=self.tolerance, reference_rows=self.reference_rows,
+            columns=self._coded() if self.coding == "binned" else None, smooth=self.smooth,
         )  # fmt: skip
 
-    def parts(self, dimension: int | None = None) -> PerturbedParts:
-        """The noise of all parts, such that together they keep to (epsilon, delta)."""
+    def parts(self, columns: DeclaredColumns | None = None) -> PerturbedParts:
+        """The noise of all parts, such that together they keep to (epsilon, delta).
+
+        `columns` are those with the bins that were bought.
+        """
         # Chosen for as many numbers as there may be: a histogram that was drawn before cannot change the kind of noise.
-        chosen = self.choice().mechanism
-        if dimension is not None:
-            chosen = replace(chosen, dimension=dimension)  # type: ignore[type-var]
-        if not self.share and not self.calibration_share:
-            return PerturbedParts(model=chosen, heads=self.heads, histogram=None, calibration=None)
-        if isinstance(chosen, PureObjectivePerturbation):
-            return self._pure_parts(chosen)
-        assert isinstance(chosen, ObjectivePerturbation)
-        return self._gaussian_parts(chosen)
+        choice = self.choice()
+        chosen = choice.mechanism
+        parts = PerturbedParts(
+            model=chosen, heads=self.heads, histogram=None, calibration=None, contrasts=choice.contrasts
+        )
+        if self.share or self.calibration_share:
+            if isinstance(chosen, PureObjectivePerturbation):
+                parts = self._pure_parts(chosen)
+            else:
+                assert isinstance(chosen, ObjectivePerturbation)
+                parts = self._gaussian_parts(chosen)
+        if self.coding == "linear":
+            return parts
+        own = columns if columns is not None else self._coded()
+        model, learned = with_contrasts(
+            parts.model, own, rows=self.reference_rows, loss=self.loss, smooth=self.smooth
+        )
+        return replace(parts, model=model, contrasts=learned)
 
     def _pure_parts(self, chosen: PureObjectivePerturbation) -> PerturbedParts:
         """Shares of epsilon, each of them exact."""
@@ -204,7 +215,7 @@ class PerturbedPlan:
             )
         model = PureObjectivePerturbation.for_target(
             epsilon=whole_price * (1 - self.share - self.calibration_share), dimension=chosen.dimension,
-            heads=self.heads, ridge=self.ridge, tolerance=self.tolerance, **common,
+            heads=self.heads, ridge=chosen.ridge, tolerance=self.tolerance, **common,
         )  # fmt: skip
         return PerturbedParts(model=model, heads=self.heads, histogram=histogram, calibration=calibration)
 
@@ -267,29 +278,30 @@ class PerturbedPlan:
             columns = bought_columns(self.columns, bought.to_floats(), bins=self.bins)
             counts = _merged(self.columns, columns, bought.to_floats())
         coded = columns.linear(X) if self.coding == "linear" else columns.codes(X)
-        parts = self.parts(coded.shape[1] if self.coding == "linear" else columns.dimension)
-        mechanism, smooth = parts.model, None
-        if self.coding == "binned" and self.smooth:
-            smooth = columns.roughness(self.smooth * mechanism.ridge)
+        parts = self.parts(columns)
+        mechanism, learned = parts.model, parts.contrasts
+        extra = None if learned is None else learned.penalty(mechanism.ridge)
         found, publishable = [], True
         for target in targets:
             used = np.isfinite(target)
-            design = self._design(columns, coded[used])
-            head = perturbed_head(self.loss, design, target[used], mechanism, smooth)
+            design = _design(learned, coded[used])
+            head = perturbed_head(self.loss, design, target[used], mechanism, extra)
             released = mechanism.release(head, source=source)
-            found.append(columns.monotone(released.to_floats(), counts))
+            weights = released.to_floats()
+            if learned is not None:
+                weights = columns.monotone(learned.matrix @ weights, counts)
+            found.append(weights)
             publishable = publishable and released.publishable
         weights, slope = np.array(found), 1.0
         if parts.calibration is not None:
-            weights, slope = self._calibrated(columns, coded, targets[0], weights, parts.calibration, source)
+            weights, slope = self._calibrated(coded, targets[0], weights, parts.calibration, source)
         return PerturbedRelease(
             plan=self, columns=columns, parts=parts, weights=weights, counts=counts, publishable=publishable,
             slope=slope,
         )  # fmt: skip
 
     def _calibrated(
-        self, columns: DeclaredColumns, coded: npt.NDArray[Any], target: Floats, weights: Floats,
-        noise: PerturbedMinimiser, source: Source,
+        self, coded: npt.NDArray[Any], target: Floats, weights: Floats, noise: PerturbedMinimiser, source: Source
     ) -> tuple[Floats, float]:  # fmt: skip
         """Slope and constant of the released score: logit = f + (a f + c), with a ridge on a and c.
 
@@ -297,7 +309,7 @@ class PerturbedPlan:
         those of the theorem; its row (f/3, 1)/sqrt(2), f moved into [-3, 3], has a length of at most 1.
         """
         used = np.isfinite(target)
-        score = self._design(columns, coded[used]).model(weights[0])
+        score = weights[0][coded[used]].sum(axis=1)
         inside = np.clip(score, -WIDEST_SCORE, WIDEST_SCORE) / WIDEST_SCORE
         table = np.column_stack([inside, np.ones(len(inside))]) * math.sqrt(0.5)
         head = perturbed_head(
@@ -306,13 +318,14 @@ class PerturbedPlan:
         a, c = noise.release(head, source=source).to_floats() * math.sqrt(0.5)
         slope = float(np.clip(1 + a / WIDEST_SCORE, 1 / STEEPEST, STEEPEST))
         out = weights * slope
-        out[0, -1] += float(c) / columns.height
+        out[0, -1] += float(c)
         return out, slope
 
-    def _design(self, columns: DeclaredColumns, coded: npt.NDArray[Any]) -> ModelRows:
-        if self.coding == "linear":
-            return DenseDesign(table=coded, radius=LONGEST)
-        return BinnedDesign(codes=coded, bins=columns.dimension, height=columns.height, radius=LONGEST)
+
+def _design(learned: Contrasts | None, coded: npt.NDArray[Any]) -> ModelRows:
+    if learned is None:
+        return DenseDesign(table=coded, radius=LONGEST)
+    return learned.design(coded)
 
 
 def perturbed_head(
@@ -336,7 +349,10 @@ def perturbed_head(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PerturbedRelease:
-    """Released weights, one row a head, with their public numbers; nothing of any row."""
+    """Released weights, one row a head, with their public numbers; nothing of any row.
+
+    Of a linear model they are coefficients, of an additive one the values of all places of its columns.
+    """
 
     plan: PerturbedPlan
     columns: DeclaredColumns
@@ -356,8 +372,7 @@ class PerturbedRelease:
         if self.plan.coding == "linear":
             return np.asarray(self.columns.linear(X) @ self.weights.T)
         codes = self.columns.codes(X)
-        scaled = self.weights * self.columns.height
-        return np.stack([w[codes].sum(axis=1) for w in scaled], axis=1)
+        return np.stack([w[codes].sum(axis=1) for w in self.weights], axis=1)
 
 
 def _usable(targets: Sequence[Floats]) -> npt.NDArray[np.bool_]:
@@ -389,7 +404,7 @@ def _fine_counts(
 
 
 def bought_columns(columns: DeclaredColumns, counts: Floats, *, bins: int) -> DeclaredColumns:
-    """At most so many bins of about equal noisy counts for each number without declared edges: post-processing."""
+    """At most this many bins of about equal noisy counts for each number without declared edges: post-processing."""
     out: list[Column] = []
     at = 0
     for column, size in zip(columns.columns, _fine_sizes(columns), strict=True):

@@ -17,8 +17,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
-from tacit.exact.checks import flag, positive
+from tacit.exact.checks import flag, positive, whole
 from tacit.functions.models.columns import BINS, DeclaredColumns, NumberColumn
+from tacit.functions.models.contrasts import SMOOTH
 from tacit.functions.models.conventions import (
     SECRET_SEED,
     BoundedRegressor,
@@ -34,7 +35,8 @@ from tacit.functions.models.conventions import (
     unit_of,
 )
 from tacit.functions.models.losses import ClippedPoisson
-from tacit.functions.models.perturbed import SMOOTH, PerturbedPlan, PerturbedRelease
+from tacit.functions.models.perturbed import PerturbedPlan, PerturbedRelease
+from tacit.functions.models.rivals import REFERENCE_ROWS
 from tacit.functions.models.solvers import Huber, Logistic, SmoothLoss
 from tacit.guarantees import Guarantee
 from tacit.mechanisms.objective import CERTIFIED
@@ -65,10 +67,11 @@ class PerturbedModel(BaseEstimator):  # type: ignore[misc]
         return PerturbedPlan(
             columns=self._declared(n_features), coding=self.coding, loss=self._loss(), epsilon=self.epsilon,
             delta=self.delta, neighbours=relation(self.neighbours), rows=self.rows,
-            heads=n_classes if n_classes > 2 else 1, ridge=self.ridge, smooth=getattr(self, "smooth", 0.0),
+            heads=n_classes if n_classes > 2 else 1, ridge=self.ridge, smooth=getattr(self, "smooth", SMOOTH),
             bought=flag("buy_bins", getattr(self, "buy_bins", False)), bins=getattr(self, "bins", BINS),
             calibrated=flag("calibrate", getattr(self, "calibrate", False)) and n_classes == 2,
             tolerance=None if self.tolerance is None else positive("tolerance", self.tolerance),
+            reference_rows=REFERENCE_ROWS if getattr(self, "size", None) is None else whole("size", self.size),
         )  # fmt: skip
 
     def _table(self, X: Any, *, reset: bool) -> Any:
@@ -131,7 +134,9 @@ class PerturbedModel(BaseEstimator):  # type: ignore[misc]
         return found(table)
 
     def _coefficients(self) -> tuple[Floats, Floats]:
-        """In the columns' own units, one row a head: slopes of numbers, and a term for each category."""
+        """Coefficients in the columns' own units, one row for each output: slopes of numbers, and a term for each
+        category.
+        """
         check_is_fitted(self, "model_")
         found: PerturbedRelease = self.model_
         slopes = found.weights[:, :-1] * found.columns.height
@@ -189,7 +194,7 @@ class PrivateLinearRegression(PerturbedRegressor):
 
     @property
     def intercept_(self) -> float:
-        """The value where all numbers are 0 and no category is declared."""
+        """The value when all numbers are 0 and no category is declared."""
         middle, half = self._middle_and_half()
         return float(middle + half * self._coefficients()[1][0])
 
@@ -233,12 +238,12 @@ class PrivatePoissonRegression(PlainRegressor, PerturbedModel):
 
     @property
     def coef_(self) -> Floats:
-        """Of the logarithm of the rate: one number a column, and one a category."""
+        """Coefficients of the logarithm of the rate: one for each number column, and one for each category."""
         return np.asarray(self._coefficients()[0][0])
 
     @property
     def intercept_(self) -> float:
-        """The logarithm of the rate where all numbers are 0 and no category is declared."""
+        """The logarithm of the rate when all numbers are 0 and no category is declared."""
         return float(self._coefficients()[1][0])
 
 
@@ -247,10 +252,10 @@ class PrivateAdditiveClassifier(PerturbedClassifier):
 
     Guarantee: (epsilon, delta), the composed curve of what is drawn (`guarantee_`). Numbers have `bins` even bins of
     their declared range, or declared edges; `buy_bins` chooses them by a noisy histogram instead, for a tenth of mu^2.
-    `smooth` weighs squared differences of neighbouring bins, in ridges. `interactions` lists pairs of columns with a
-    term of their own, `monotone` columns whose shapes rise or fall. `calibrate` fits slope and constant of the released
-    score, for a fortieth of mu^2. Theorems `objective-perturbation`, `objective-groups`, `objective-pure`,
-    `objective-exactness`.
+    `smooth` weighs squared differences of neighbouring bins in what is expected of shapes, `size` guesses the number of
+    rows: both decide what is learned, not what it costs. `interactions` lists pairs of columns with a term of their
+    own, `monotone` columns whose shapes rise or fall. `calibrate` fits slope and constant of the released score, for
+    a fortieth of mu^2. Theorems `objective-perturbation`, `objective-groups`, `objective-pure`, `objective-exactness`.
     """
 
     coding = "binned"
@@ -258,7 +263,7 @@ class PrivateAdditiveClassifier(PerturbedClassifier):
     def __init__(
         self, epsilon: Any = None, delta: Any = None, *, columns: Any = None, classes: Any = None, bins: Any = BINS,
         buy_bins: Any = False, smooth: Any = SMOOTH, interactions: Any = None, monotone: Any = None,
-        calibrate: Any = True, neighbours: Any = "add-or-remove", rows: Any = 1, ridge: Any = None,
+        calibrate: Any = True, neighbours: Any = "add-or-remove", rows: Any = 1, size: Any = None, ridge: Any = None,
         tolerance: Any = None, source: Any = None,
     ) -> None:  # fmt: skip
         keep(self, locals())
@@ -285,7 +290,7 @@ class PrivateAdditiveRegressor(PerturbedRegressor):
         self, epsilon: Any = None, delta: Any = None, *, columns: Any = None, target_bounds: Any = None,
         threshold: Any = 0.5, bins: Any = BINS, buy_bins: Any = False, smooth: Any = SMOOTH,
         interactions: Any = None, monotone: Any = None, neighbours: Any = "add-or-remove", rows: Any = 1,
-        ridge: Any = None, tolerance: Any = None, source: Any = None,
+        size: Any = None, ridge: Any = None, tolerance: Any = None, source: Any = None,
     ) -> None:  # fmt: skip
         keep(self, locals())
 

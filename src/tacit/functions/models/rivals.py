@@ -5,16 +5,20 @@
     noisy moments          linear models: X'X, X'y with noise  Var w_i = std^2 (1 + |w|^2/2) / (h_i + ridge)^2
     noisy gradients        T full steps of mu/sqrt(T) each     Var w_i = T std^2 step^2 sum_t (1 - step h_i)^(2t)
 
-All have the same reference table: so many rows of length R, whose curvatures h_i fall like 1/i, and weights that give
-the score a variance of 1. The error is the expected excess of the mean loss there, by noise and by penalty or by too
-few steps. Every rival has its best ridge or number of steps; the perturbed objectives have the ridge that is run.
-For each table and each ridge a perturbed objective has at most the noise of output noise, as h_i >= 0.
+All have the same reference table: so many rows, with the curvatures h_i and the expected weights of the contrasts of an
+additive model, or for a linear one rows of length R whose curvatures fall like 1/i, and weights that give the score a
+variance of 1, or of 0.1 where targets lie in [-1, 1]. The error is the expected excess of the mean loss there: by
+noise, by the sample, and by the penalty or too few steps. Every rival has the ridge or the number of steps that is
+best; the perturbed objectives have the ridge that is run. For each table and each ridge it has at most the noise
+of output noise, as h_i >= 0.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +27,8 @@ from tacit.errors import NotCertified
 from tacit.exact.arrays import Floats
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact, exact_parameter
+from tacit.functions.models.columns import DeclaredColumns
+from tacit.functions.models.contrasts import DISPERSION, OTHER_DISPERSION, SMOOTH, Contrasts, contrasts
 from tacit.functions.models.solvers import Logistic, SmoothLoss
 from tacit.guarantees import gaussian_budget
 from tacit.mechanisms.objective import ObjectivePerturbation, PerturbedMinimiser
@@ -32,6 +38,12 @@ REFERENCE_ROWS = 10_000
 """The default number of rows of the reference table."""
 STEPS = tuple(2**k for k in range(11))
 RIDGES = np.geomspace(1e-3, 1e6, 91)
+SPREAD = {"logistic": 1.0}
+OTHER_SPREAD = 0.1
+"""The variance of a linear model's score on the reference table."""
+SMALLER = (0.5,) * 8
+"""Each is half of the ridge before it, as long as the expected error falls."""
+ROUNDS = 6
 GAUSSIAN, PURE = "a perturbed objective", "a perturbed objective with pure noise"
 
 
@@ -42,6 +54,7 @@ class ModelChoice:
     mechanism: PerturbedMinimiser
     errors: dict[str, float]
     rows: int
+    contrasts: Contrasts | None = None
 
     @property
     def reason(self) -> str:
@@ -58,14 +71,21 @@ class ModelChoice:
         )
 
 
+_Candidate = tuple[float, PerturbedMinimiser, Contrasts | None]
+
+
 def perturbation(
-    *, epsilon: Exact, delta: Exact, dimension: int, loss: SmoothLoss, radius: float, rows: int = 1, heads: int = 1,
+    *, epsilon: Exact, delta: Exact, dimension: int = 0, loss: SmoothLoss, radius: float, rows: int = 1, heads: int = 1,
     ridge: float | None = None, tolerance: float | None = None, reference_rows: int = REFERENCE_ROWS,
+    columns: DeclaredColumns | None = None, smooth: float = SMOOTH,
 ) -> ModelChoice:  # fmt: skip
     """The perturbed objective with the least expected error at (epsilon, delta), delta = 0 being pure.
 
-    `radius` bounds the length of a row, `rows` counts rows that are added or taken away between neighbours.
+    `radius` bounds the length of a row, `rows` counts rows that are added or taken away between neighbours. An additive
+    model has `columns`, of which it learns the contrasts that pay; a linear one has the numbers of `dimension`.
     """
+    if columns is not None:
+        dimension = columns.dimension
     logistic = isinstance(loss, Logistic)
     given: dict[str, Any] = {
         "epsilon": epsilon, "dimension": dimension, "gradient": loss.lipschitz * radius,
@@ -74,58 +94,112 @@ def perturbation(
         "loss": "logistic" if logistic else "bounded", "heads": heads, "ridge": ridge, "tolerance": tolerance,
     }  # fmt: skip
     exact_delta = exact_parameter("delta", delta, positive=False)
-    found: dict[str, PerturbedMinimiser] = {}
-    problem: NotCertified | None = None
+    plain = ReferenceTable(dimension=dimension, rows=reference_rows, radius=radius, loss=loss)
+
+    def judged(made: PerturbedMinimiser) -> _Candidate:
+        """With the contrasts that pay at its noise, where it is an additive model."""
+        if columns is not None:
+            fitted, own = with_contrasts(made, columns, rows=reference_rows, loss=loss, smooth=smooth)
+            table = ReferenceTable.of(own, rows=reference_rows, radius=radius, loss=loss)
+            return table.perturbed(fitted.term_std, own.ridges), fitted, own
+        return plain.perturbed(made.term_std, made.ridge), made, None
+
+    makers: dict[str, Callable[..., PerturbedMinimiser]] = {PURE: PureObjectivePerturbation.for_target}
     if exact_delta:
+        makers = {GAUSSIAN: partial(ObjectivePerturbation.for_target, delta=delta), **makers}
+    found: dict[str, _Candidate] = {}
+    problem: NotCertified | None = None
+    for name, make in makers.items():
         try:
-            found[GAUSSIAN] = ObjectivePerturbation.for_target(delta=delta, **given)
+            first = make(**given)
         except NotCertified as no:
-            problem = no
-    try:
-        found[PURE] = PureObjectivePerturbation.for_target(**given)
-    except NotCertified as no:
-        problem = problem or no
+            problem = problem or no
+            continue
+        found[name] = judged(first)
+    # Logistic losses with Gaussian noise pay nothing for the determinant; others trade noise for a smaller ridge.
+    least = min(found, key=lambda name: found[name][0], default=PURE)
+    for part in () if ridge is not None or (logistic and least == GAUSSIAN) or not found else SMALLER:
+        try:
+            tried = judged(makers[least](**given | {"ridge": float(f"{found[least][1].ridge * part:.6g}")}))
+        except NotCertified:
+            break
+        if tried[0] >= found[least][0]:
+            break
+        found[least] = tried
     if not found:
         assert problem is not None
         raise problem
-    table = ReferenceTable(dimension=dimension, rows=reference_rows, radius=radius, loss=loss)
-    errors = {name: table.perturbed(made.term_std, made.ridge) for name, made in found.items()}
+    errors = {name: error for name, (error, _, _) in found.items()}
     best = min(errors, key=lambda name: errors[name])
+    _, mechanism, learned = found[best]
     price = float(exact_parameter("epsilon", epsilon)), float(exact_delta)
+    table = plain
+    if learned is not None:
+        table = ReferenceTable.of(learned, rows=reference_rows, radius=radius, loss=loss)
     errors |= dict(table.rivals(*price, steps=rows, heads=heads))
-    return ModelChoice(mechanism=found[best], errors=errors, rows=reference_rows)
+    return ModelChoice(mechanism=mechanism, errors=errors, rows=reference_rows, contrasts=learned)
+
+
+def with_contrasts(
+    mechanism: PerturbedMinimiser, columns: DeclaredColumns, *, rows: int, loss: SmoothLoss, smooth: float
+) -> tuple[PerturbedMinimiser, Contrasts]:
+    """The contrasts that pay at this noise, and the mechanism for as many numbers.
+
+    Pure noise grows with them: a few rounds find a number that fits. Any contrasts are as private as any others.
+    """
+    for _ in range(ROUNDS if isinstance(mechanism, PureObjectivePerturbation) else 1):
+        found = contrasts(
+            columns,
+            noise_std=mechanism.term_std,
+            ridge=mechanism.ridge,
+            rows=rows,
+            loss=loss.name,
+            smooth=smooth,
+        )
+        mechanism = replace(mechanism, dimension=found.dimension)  # type: ignore[type-var]
+    return mechanism, found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceTable:
-    """A public table in numbers: curvatures that fall like 1/i, and weights that give the score a variance of 1."""
+    """A public table in numbers: curvatures, and the expected square of each weight."""
 
     dimension: int
     rows: int
     radius: float
     loss: SmoothLoss
+    learned: Contrasts | None = None
 
-    @property
-    def _shares(self) -> Floats:
-        """Of each direction in the squared length of a row."""
-        falling = 1 / np.arange(1.0, self.dimension + 1)
-        return np.asarray(falling / falling.sum())
+    @classmethod
+    def of(cls, learned: Contrasts, *, rows: int, radius: float, loss: SmoothLoss) -> ReferenceTable:
+        """That of the contrasts of an additive model."""
+        return cls(dimension=learned.dimension, rows=rows, radius=radius, loss=loss, learned=learned)
 
     @property
     def _curvatures(self) -> Floats:
-        return np.asarray(self.rows * self.loss.curvature * self.radius**2 * self._shares)
+        """They fall like 1/i in a linear model."""
+        if self.learned is not None:
+            return self.learned.curvatures
+        falling = 1 / np.arange(1.0, self.dimension + 1)
+        return np.asarray(self.rows * self.loss.curvature * self.radius**2 * falling / falling.sum())
 
     @property
-    def _squared_weight(self) -> float:
-        """Of each direction: the score has the variance R^2 times it."""
-        return 1 / self.radius**2
+    def _squared_weights(self) -> Floats:
+        """All alike in a linear model: the score has the variance R^2 times them; targets in [-1, 1] leave less."""
+        if self.learned is not None:
+            return self.learned.effects
+        return np.full(self.dimension, SPREAD.get(self.loss.name, OTHER_SPREAD) / self.radius**2)
 
     def _excess(self, left: Floats, variances: Floats | float) -> float:
-        """Of the mean loss: the part `left` of each weight is missing, and noise of these variances is added."""
-        squares = self._squared_weight * left**2 + variances
-        return float((self._curvatures * squares).sum() / (2 * self.rows))
+        """Of the mean loss: the part `left` of each weight is missing, the rest has the error of the sample, and noise
+        of these variances is added."""
+        h = self._curvatures
+        sampled = (1 - left) ** 2 * DISPERSION.get(self.loss.name, OTHER_DISPERSION) / np.maximum(h, 1e-300)
+        squares = self._squared_weights * left**2 + sampled + variances
+        missed = 0.0 if self.learned is None else self.learned.lost
+        return missed + float((h * squares).sum() / (2 * self.rows))
 
-    def perturbed(self, noise_std: float, ridge: float) -> float:
+    def perturbed(self, noise_std: float, ridge: float | Floats) -> float:
         """The excess of a minimiser with noise of this deviation in its gradient."""
         total = self._curvatures + ridge
         return self._excess(ridge / total, (noise_std / total) ** 2)
@@ -153,15 +227,17 @@ class ReferenceTable:
         if self.loss.name == "huber":
             # (x x', x y) as one vector: |x x'| = R^2, |x y| <= R; each number of x x' off the diagonal counts twice.
             size = steps * math.hypot(self.radius**2, self.radius)
-            noise = std(size, d * (d + 3) // 2) * math.sqrt(1 + d * self._squared_weight / 2)
+            noise = std(size, d * (d + 3) // 2) * math.sqrt(1 + float(self._squared_weights.sum()) / 2)
             least = 2 * std(size, d * (d + 3) // 2) * math.sqrt(d / 2)
             yield "noisy moments", min(self.perturbed(noise, float(r)) for r in RIDGES if r >= least)
-        rate = self._shares
+        # The longest step ends the loss in the steepest direction.
         found = []
-        for times in STEPS:
-            left = (1 - rate) ** times
-            # Noise of all steps, each shrunk by the steps after it.
-            kept = sum((1 - rate) ** (2 * t) for t in range(times))
-            step = 1 / (self.rows * self.loss.curvature * self.radius**2)
-            found.append(self._excess(left, (std(move, d, times) * step) ** 2 * kept))
+        for part in (1.0, 0.5, 0.25, 0.1):
+            step = part / float(h.max())
+            rate = h * step
+            for times in STEPS:
+                # Noise of all steps, each shrunk by the steps after it.
+                each = np.maximum(rate * (2 - rate), 1e-15)
+                kept = (1 - (1 - each) ** times) / each
+                found.append(self._excess((1 - rate) ** times, (std(move, d, times) * step) ** 2 * kept))
         yield "noisy gradients", min(found)

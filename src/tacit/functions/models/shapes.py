@@ -1,8 +1,8 @@
 """An additive model for readers: a shape per column, a scorecard, a formula as JSON, pictures.
 
 All of it is post-processing of released weights. Each shape is moved to a mean of 0 over its declared bins, and the
-constant takes the rest. Bands are there where a noisy histogram was bought: they are for the random term's noise only,
-with the curvature of each bin estimated from its noisy count, and said to be approximate.
+constant takes the rest. Bands need a bought noisy histogram. They cover the noise of the random term only, use the
+curvature of each bin from its noisy count, and are labelled approximate.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tacit.errors import InvalidParameter, UnknownName
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import positive
 from tacit.exact.data_classes import dataclass
-from tacit.functions.models.columns import NumberColumn, PairColumn
+from tacit.functions.models.columns import NumberColumn, PairColumn, _group_labels
 from tacit.functions.models.perturbed import PerturbedRelease
 
 BAND = "approximate 95% band for the noise alone: curvature from noisy counts; sampling error is not in it"
@@ -26,7 +26,9 @@ BAND = "approximate 95% band for the noise alone: curvature from noisy counts; s
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ColumnShape:
-    """One column's part of the model: a value for each bin, the last for missing and undeclared values; or a pair's."""
+    """One column's part of the model: a value for each bin, the last for missing and undeclared values; or the part
+    of a pair of columns.
+    """
 
     name: str
     labels: tuple[str, ...]
@@ -34,11 +36,12 @@ class ColumnShape:
     half: Floats | None
     edges: tuple[float, ...] | None
     pair: PairColumn | None = None
+    kept: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Shapes:
-    """All shapes of a model with one head: value = constant + sum of shapes; a classifier's value is a logit."""
+    """All shapes of a model with one output: value = constant + sum of shapes; a classifier's value is a logit."""
 
     constant: float
     shapes: tuple[ColumnShape, ...]
@@ -53,18 +56,20 @@ class Shapes:
         unit: float = 1.0,
         middle: float = 0.0,
     ) -> Shapes:
-        """From the release; models of more than two classes have one function each, and no single scorecard."""
+        """The shapes of a release; models of more than two classes have one function each, and no single scorecard."""
         if len(released.weights) != 1 or released.plan.coding != "binned":
             raise InvalidParameter(
                 parameter="model", value=f"{len(released.weights)} functions", must="be one additive function",
                 hint="declare two classes",
             )  # fmt: skip
         columns = released.columns
-        scaled = released.weights[0] * columns.height * unit
+        scaled = released.weights[0] * unit
         stds = _stds(released)
         constant, out = middle + float(scaled[-1]), []
         pairs = columns.pair_columns
         names = (*columns.names, *(" × ".join(columns.names[k] for k in p.places) for p in pairs))
+        learned = released.parts.contrasts
+        kept = iter(() if learned is None else learned.kept)
         for name, block, start, size in zip(
             names, (*columns.columns, *pairs), columns.starts, columns.sizes, strict=False
         ):
@@ -74,13 +79,19 @@ class Shapes:
             constant += mean
             half = None
             if stds is not None and pair is None:
-                half = 1.96 * stds[start : start + size] * columns.height * unit * released.slope
+                half = 1.96 * stds[start : start + size] * unit * released.slope
             edges = None
             if isinstance(block, NumberColumn):
                 edges = (block.low, *block.cuts.tolist(), block.high)
             out.append(
                 ColumnShape(
-                    name=name, labels=block.labels, values=own - mean, half=half, edges=edges, pair=pair
+                    name=name,
+                    labels=block.labels,
+                    values=own - mean,
+                    half=half,
+                    edges=edges,
+                    pair=pair,
+                    kept=next(kept, None),
                 )
             )
         return cls(constant=constant, shapes=tuple(out), outcomes=outcomes)
@@ -122,6 +133,7 @@ class Shapes:
                     "bins": list(s.labels),
                     "values": [float(v) for v in s.values],
                     **({} if s.pair is None else {"pair": list(s.pair.places), "groups": s.pair.bin_groups}),
+                    **({} if s.kept is None else {"kept": s.kept}),
                     **({} if s.half is None else {"half_widths": [float(v) for v in s.half], "about": BAND}),
                 }
                 for s in self.shapes
@@ -139,11 +151,12 @@ class Shapes:
         return "\n".join(lines)
 
     def svg(self, name: str, *, width: int = 480, height: int = 260) -> str:
-        """A picture of one shape: steps over a number's range, bars for categories, the band if there is one."""
+        """A picture of one shape: steps over a number's range, bars for categories, and a band if the shape has one."""
         shape = self[name]
         if shape.pair is not None:
             return _pair_svg(shape, "log odds" if self.outcomes else "in the target's unit", width, height)
-        left, top, base, right = 54, 26, height - 40, width - 12
+        room = 40 if shape.edges is not None else 24 + 6 * max(len(_short(v)) for v in shape.labels)
+        left, top, base, right = 54, 26, height - room, width - 12
         half = np.zeros(len(shape.values)) if shape.half is None else shape.half
         count = len(shape.values) - (1 if shape.edges is not None else 0)
         drawn = (np.abs(shape.values) + half)[:count]
@@ -173,33 +186,44 @@ class Shapes:
                     'fill="#9bb8d9" fill-opacity="0.5"/>'
                 )
             parts.append(f'<path d="M{a:.1f} {y(v):.1f}H{b:.1f}" stroke="#1f4e8c" stroke-width="2.5"/>')
-        names = (
-            [(ends[0], f"{shape.edges[0]:.6g}", "start"), (ends[-1], f"{shape.edges[-1]:.6g}", "end")]
-            if shape.edges is not None
-            else [((ends[k] + ends[k + 1]) / 2, shape.labels[k][:10], "middle") for k in range(count)]
-        )
-        every = max(1, len(names) // 8)
-        for k, (x, text, anchor) in enumerate(names):
-            if shape.edges is not None or k % every == 0:
+        if shape.edges is not None:
+            for x, value, anchor in ((ends[0], low, "start"), (ends[-1], high, "end")):
+                parts.append(f'<text x="{x:.1f}" y="{base + 16}" text-anchor="{anchor}">{value:.6g}</text>')
+        else:
+            # Names of categories stand upright beside each other: they are too long to lie.
+            every = max(1, -(-12 * count // (right - left)))
+            for k in range(0, count, every):
+                x, text = (ends[k] + ends[k + 1]) / 2, html.escape(_short(shape.labels[k]))
                 parts.append(
-                    f'<text x="{x:.1f}" y="{base + 16}" text-anchor="{anchor}">{html.escape(text)}</text>'
+                    f'<text x="{x + 4:.1f}" y="{base + 6}" text-anchor="end" '
+                    f'transform="rotate(-90 {x + 4:.1f} {base + 6})">{text}</text>'
                 )
         unit = "log odds" if self.outcomes else "in the target's unit"
         parts.append(f'<text x="{left}" y="{height - 8}" fill="#555">{unit}</text></svg>')
         return "".join(parts)
 
 
+LONGEST_NAME = 16
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST_NAME else text[: LONGEST_NAME - 1] + "…"
+
+
 def _pair_svg(shape: ColumnShape, unit: str, width: int, height: int) -> str:
     """Cells of a pair as a map: blue above 0, red below, stronger further out; gaps are the last row and column."""
     assert shape.pair is not None
     one, two = shape.pair.groups
-    left, top, base, right = 54, 26, height - 24, width - 12
+    across, up = shape.name.split(" × ", 1)
+    left, top, base, right = 96, 40, height - 42, width - 12
     wide, tall = (right - left) / one, (base - top) / two
     reach = max(float(np.abs(shape.values).max()), 1e-9)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" '
         f'aria-label="{html.escape(shape.name)}" font-family="sans-serif" font-size="11">',
-        f'<text x="{left}" y="16" font-size="13">{html.escape(shape.name)}</text>',
+        f'<text x="12" y="16" font-size="13">{html.escape(shape.name)}</text>',
+        f'<text x="{right}" y="{base + 30}" text-anchor="end">{html.escape(across)}</text>',
+        f'<text x="{left}" y="32">{html.escape(up)}</text>',
     ]
     for i in range(one):
         for j in range(two):
@@ -210,31 +234,34 @@ def _pair_svg(shape: ColumnShape, unit: str, width: int, height: int) -> str:
                 f'height="{tall:.1f}" fill="{colour}" fill-opacity="{abs(value) / reach:.2f}" stroke="#ddd">'
                 f"<title>{html.escape(label)}: {value:+.3g}</title></rect>"
             )
+    columns, rows = (_group_labels(c) for c in shape.pair.columns)
+    for i in sorted({0, (one - 1) // 2, one - 1}):
+        x, text = left + (i + 0.5) * wide, html.escape(_short(columns[i]))
+        parts.append(f'<text x="{x:.1f}" y="{base + 15}" text-anchor="middle">{text}</text>')
+    for j in range(0, two, max(1, -(-12 * two // int(base - top)))):
+        y, text = base - (j + 0.5) * tall + 4, html.escape(_short(rows[j]))
+        parts.append(f'<text x="{left - 6}" y="{y:.1f}" text-anchor="end">{text}</text>')
     parts.append(
-        f'<text x="{left}" y="{height - 8}" fill="#555">{unit}, at most {reach:.2g} from 0</text></svg>'
+        f'<text x="12" y="{height - 6}" fill="#555">{unit}, at most {reach:.2g} from 0; blue is above</text></svg>'
     )
     return "".join(parts)
 
 
 def _stds(released: PerturbedRelease) -> Floats | None:
-    """About sigma / curvature of each bin, the curvature from noisy counts: ridge + smoothness + count height^2 / 4.
+    """About sigma / curvature of each place, the curvature from noisy counts: ridges + bend B' count B.
 
     None if no histogram was bought. A quarter is the largest second derivative of the logistic loss; smaller ones
     make the band wider, so the mean chance of the model's own constant is used.
     """
-    if released.counts is None:
+    learned = released.parts.contrasts
+    if released.counts is None or learned is None:
         return None
-    mechanism, plan = released.mechanism, released.plan
     counts = np.maximum(released.counts, 0.0)
-    if plan.kind == "logistic":
-        chance = 1 / (
-            1 + math.exp(-float(np.clip(released.weights[0, -1] * released.columns.height, -30, 30)))
-        )
+    if released.plan.kind == "logistic":
+        chance = 1 / (1 + math.exp(-float(np.clip(released.weights[0, -1], -30, 30))))
         bend = max(chance * (1 - chance), 0.02)
     else:
         bend = 1.0
-    second = np.diag(counts * bend * released.columns.height**2 + mechanism.ridge)
-    if plan.smooth:
-        second = second + released.columns.roughness(plan.smooth * mechanism.ridge)
-    inverse = np.linalg.inv(second)
-    return np.asarray(mechanism.term_std * np.sqrt((inverse**2).sum(axis=1)))
+    second = learned.matrix.T @ (learned.matrix * (counts * bend)[:, None]) + np.diag(learned.ridges)
+    moved = learned.matrix @ np.linalg.inv(second)
+    return np.asarray(released.mechanism.term_std * np.sqrt((moved**2).sum(axis=1)))

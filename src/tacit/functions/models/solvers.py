@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import non_negative, positive, set_fields
 from tacit.exact.data_classes import dataclass
+from tacit.exact.search import bisected
 
 # Convex losses with a slope of at most M: what a model minimises the mean of, and all that privacy needs of it.
 #
@@ -286,8 +288,11 @@ def gap_of_smooth(problem: FitProblem, weights: Floats) -> float:
     return SAFE * (length + SAFE * error) ** 2 / (4 * problem.penalty)
 
 
-def gap_of_hinges(problem: FitProblem, weights: Floats, dual: Floats) -> float:
-    """The Fenchel gap of w and the dual vector, with every rounding counted against us."""
+def gap_of_hinges(problem: FitProblem, weights: Floats, dual: Floats, held: Floats | float = 0.0) -> float:
+    """The Fenchel gap of w and the dual vector, with every rounding counted against us.
+
+    What other rows add to the pull may be `held`: then it is the gap of these rows alone, which certifies nothing.
+    """
     loss = problem.loss
     assert isinstance(loss, PiecewiseLoss)
     b, g = loss.hinges(problem.target)
@@ -301,7 +306,7 @@ def gap_of_hinges(problem: FitProblem, weights: Floats, dual: Floats) -> float:
     )
     # Each summand has slope at most 1 in its residual; the sum of non-negative floats is off by some units of itself.
     lost = lost * (1 + 64 * UNIT + 2 * UNIT * rows) + hinges * rows * off
-    pulled = problem.pull((a * b).sum(axis=0)) / (2 * problem.penalty * n)
+    pulled = (problem.pull((a * b).sum(axis=0)) + held) / (2 * problem.penalty * n)
     distance = _length(weights - pulled)
     distance += problem.pull_error(float(hinges * rows)) / (2 * problem.penalty * n)
     distance += 16 * UNIT * (_length(weights) + _length(pulled))
@@ -375,13 +380,22 @@ INTERIOR_STEPS = 120
 ROWS_AT_ONCE = 8192
 
 
-def solve(problem: FitProblem, *, tolerance: float, spacing: float) -> Floats | None:
-    """Weights on the grid whose certified gap is at most the tolerance; None if that was not reached."""
+def solve(
+    problem: FitProblem, *, tolerance: float, spacing: float, near_corners: bool = True
+) -> Floats | None:
+    """Weights on the grid whose certified gap is at most the tolerance; None if the solver did not reach it.
+
+    Hinges are solved `near_corners` of theirs; without that by one interior-point method, which is slow for many rows.
+    """
     if not problem.phi.shape[0]:
         return np.zeros(problem.phi.shape[1])
     if isinstance(problem.loss, SmoothLoss):
         return _newton(problem, tolerance, spacing)
-    return _interior(problem, tolerance, spacing)
+    found = _smoothed(problem, tolerance, spacing) if near_corners else None
+    if found is not None:
+        return found
+    inner = _interior(problem, tolerance, spacing, np.zeros(problem.phi.shape[1]))
+    return None if inner is None else inner[0]
 
 
 def on_grid_floats(weights: Floats, spacing: float) -> Floats:
@@ -426,8 +440,138 @@ def _newton(problem: FitProblem, tolerance: float, spacing: float) -> Floats | N
     return None
 
 
-def _interior(problem: FitProblem, tolerance: float, spacing: float) -> Floats | None:
-    """Mehrotra's predictor and corrector for min a'Qa/2 - g'a, 0 <= a <= 1, Q = B B' / (2 penalty size)."""
+# Hinges by smoothing: r^2/(2 width) on [0, width] instead of (r)+, with narrower and narrower widths.
+#
+# Only rows within a width of a corner enter the Hessian, so that all but the first steps cost two passes over the
+# features. A part of the rows, every some, says where to begin. The slopes of the smoothed hinges are dual vectors:
+# at its minimum the gap is at most a quarter of the width for each row near a corner.
+
+_STRIDES = (64, 8, 1)
+_NARROWER = 0.1
+_SMOOTH_STEPS = 40
+"""Newton's steps at one width."""
+_WIDEST, _NARROWEST = 1.0, 0.02
+_NEAR, _ROUNDS = 6, 6
+"""Rows near a corner that are looked at first, for each weight; and how often more may be added."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Smoothed:
+    """The objective with smoothed hinges over some of the rows, each counted `share` times."""
+
+    phi: Floats
+    b: Floats
+    g: Floats
+    share: float
+    penalty: float
+
+    def slopes(self, model: Floats, width: float) -> Floats:
+        """The dual vector, one slope a hinge, for the model's values at the rows."""
+        return np.asarray(np.clip((self.g - self.b * model) / width, 0.0, 1.0))
+
+    def narrowed(self, weights: Floats, width: float, stop: float) -> Floats:
+        """Newton's method with exact steps until the gap of the smoothed problem is about `stop`."""
+        from scipy.linalg import cho_factor, cho_solve
+
+        model = self.phi @ weights
+        for _ in range(_SMOOTH_STEPS):
+            a = self.slopes(model, width)
+            gradient = 2 * self.penalty * weights - self.share * ((a * self.b).sum(axis=0) @ self.phi)
+            near = ((a > 0) & (a < 1)).sum(axis=0)
+            lost = self.share * width * float(near.sum()) / 4
+            if float(gradient @ gradient) <= 4 * self.penalty * max(stop, 0.05 * lost):
+                break
+            rows = np.flatnonzero(near)
+            hessian = _gram(self.phi[rows], near[rows] * (self.share / width))
+            hessian[np.diag_indices_from(hessian)] += 2 * self.penalty
+            step = -cho_solve(cho_factor(hessian), gradient)
+            turned = self.phi @ step
+            far = self._step(weights, step, model, turned, width)
+            weights = weights + far * step
+            model = model + far * turned
+        return weights
+
+    def _step(self, weights: Floats, step: Floats, model: Floats, turned: Floats, width: float) -> float:
+        """Where the smoothed objective is least on the ray: its slope there rises."""
+        along, square = 2 * self.penalty * float(weights @ step), 2 * self.penalty * float(step @ step)
+
+        def slope(far: float) -> float:
+            a = self.slopes(model + far * turned, width)
+            return along + far * square - self.share * float((a * self.b).sum(axis=0) @ turned)
+
+        first, last = slope(0.0), slope(1.0)
+        if abs(last) <= 0.1 * abs(first):
+            return 1.0
+        low, high = (0.0, 1.0) if last > 0 else (1.0, 2.0)
+        while slope(high) < 0 and high < 2.0**20:
+            low, high = high, 2 * high
+        return bisected(lambda far: slope(far) >= 0, low, high, halvings=16)[1]
+
+
+def _smoothed(problem: FitProblem, tolerance: float, spacing: float) -> Floats | None:
+    loss, phi = problem.loss, problem.phi
+    assert isinstance(loss, PiecewiseLoss)
+    rows, dimension = phi.shape
+    if _few(problem) >= rows // 2:
+        return None
+    weights, width = np.zeros(dimension), _WIDEST
+    b, g = loss.hinges(problem.target)
+    strides = [stride for stride in _STRIDES if stride == 1 or rows // stride >= 4 * dimension]
+    for stride in strides:
+        part = _Smoothed(
+            phi=np.ascontiguousarray(phi[::stride]), b=b[:, ::stride], g=g[:, ::stride],
+            share=stride / problem.size, penalty=problem.penalty,
+        )  # fmt: skip
+        weights = part.narrowed(weights, width, 0.1 * tolerance)
+        while width > _NARROWEST:
+            width = max(width * _NARROWER, _NARROWEST)
+            weights = part.narrowed(weights, width, 0.1 * tolerance)
+    return _near_corners(problem, tolerance, spacing, weights)
+
+
+def _few(problem: FitProblem) -> int:
+    """How many rows nearest to a corner are looked at first."""
+    rows, dimension = problem.phi.shape
+    return int(max(_NEAR * dimension, rows // 40))
+
+
+def _near_corners(problem: FitProblem, tolerance: float, spacing: float, weights: Floats) -> Floats | None:
+    """The interior-point method on the rows nearest to a corner, while the slopes of the others are held.
+
+    Rows whose slope turns out to be wrong are added; only a certificate over all rows counts.
+    """
+    loss = problem.loss
+    assert isinstance(loss, PiecewiseLoss)
+    b, g = loss.hinges(problem.target)
+    residual = g - b * problem.model(weights)
+    rows, few = problem.phi.shape[0], _few(problem)
+    free = np.zeros(rows, dtype=bool)
+    free[np.argpartition(np.abs(residual).min(axis=0), few)[:few]] = True
+    for _ in range(_ROUNDS):
+        dual = (residual > 0).astype(np.float64)
+        held = problem.pull(np.where(free, 0.0, (dual * b).sum(axis=0)))
+        part = replace(problem, phi=problem.phi[free], target=problem.target[free])
+        inner = _interior(part, 0.1 * tolerance, spacing, held)
+        if inner is None:
+            return None
+        weights, dual[:, free] = inner
+        if gap_of_hinges(problem, weights, dual) <= tolerance:
+            return weights
+        residual = g - b * problem.model(weights)
+        wrong = ((residual > 0) != (dual > 0.5)).any(axis=0) & ~free
+        if not bool(wrong.any()) or int(free.sum() + wrong.sum()) > rows // 2:
+            return None
+        free |= wrong
+    return None
+
+
+def _interior(
+    problem: FitProblem, tolerance: float, spacing: float, held: Floats
+) -> tuple[Floats, Floats] | None:
+    """Mehrotra's predictor and corrector for min a'Qa/2 - g'a, 0 <= a <= 1, Q = B B' / (2 penalty size).
+
+    Weights on the grid and the dual vector; `held` is what other rows add to the pull of these.
+    """
     from scipy.linalg import cho_factor, cho_solve
 
     loss, n, penalty = problem.loss, problem.size, problem.penalty
@@ -438,13 +582,13 @@ def _interior(problem: FitProblem, tolerance: float, spacing: float) -> Floats |
     lower, upper = np.ones(b.shape), np.ones(b.shape)
 
     def weights_of(dual: Floats) -> Floats:
-        return np.asarray(problem.pull((dual * b).sum(axis=0)) * scale)
+        return np.asarray((problem.pull((dual * b).sum(axis=0)) + held) * scale)
 
     weights = weights_of(a)
     for _ in range(INTERIOR_STEPS):
         rounded = on_grid_floats(weights, spacing)
-        if gap_of_hinges(problem, rounded, a) <= tolerance:
-            return rounded
+        if gap_of_hinges(problem, rounded, a, held) <= tolerance:
+            return rounded, a
         residual = b * problem.model(weights) - g - lower + upper
         center = float((lower * a).mean() + (upper * (1 - a)).mean()) / 2
         diagonal = lower / a + upper / (1 - a)

@@ -70,7 +70,9 @@ def model_sensitivity(
 
 
 def solver_distance(*, tolerance: float, penalty: float) -> float:
-    """sqrt(tolerance / penalty), rounded up: how far from the minimiser a vector within the tolerance can be."""
+    """sqrt(tolerance / penalty), rounded up: the largest distance from the minimiser of a vector within the
+    tolerance.
+    """
     gap, weight = (
         Fraction(non_negative("tolerance", tolerance)),
         Fraction(positive("penalty", penalty)),
@@ -85,7 +87,7 @@ def solver_distance(*, tolerance: float, penalty: float) -> float:
 class ReleasedModel:
     """x -> weights . phi(x): one sample path, the same value whenever it is asked.
 
-    It holds the public feature map and the noisy weights, nothing else; evaluating it is post-processing.
+    It holds the public feature map and the noisy weights only; evaluating it is post-processing.
     `publishable` is False if the noise came from a seeded source.
     """
 
@@ -188,7 +190,7 @@ class KernelModelPlan:
     ) -> KernelModelPlan:
         """The plan with the least noise whose exact curve has delta(epsilon) <= delta.
 
-        Without a penalty, the one that balances the noise's cost against that of a function of norm 4.
+        A missing penalty is set to the value that balances the noise's cost against that of a function of norm 4.
         """
         mu = gaussian_budget(epsilon=_below(epsilon, "epsilon"), delta=_below(delta, "delta")).mu
         if penalty is None:
@@ -201,7 +203,7 @@ class KernelModelPlan:
         )  # fmt: skip
 
     def _tolerance(self) -> float:
-        """So small that it adds a hundredth to the sensitivity, unless floats cannot certify that."""
+        """A tolerance that adds a hundredth to the sensitivity, or the smallest one that floats can certify."""
         exact = model_sensitivity(
             lipschitz=self.loss.lipschitz, radius=self.features.radius, penalty=self.penalty, size=self.size,
             rows=self.rows, neighbours=self.neighbours,
@@ -218,7 +220,7 @@ class KernelModelPlan:
 
     @property
     def certified_rows(self) -> int:
-        """Up to this many rows rounding cannot keep a solver from its certificate, whatever the rows hold."""
+        """Up to this many rows, rounding cannot keep a solver from its certificate, for any contents of the rows."""
         assert self.tolerance is not None
         return certified_rows(
             loss=self.loss, penalty=self.penalty, dimension=self.features.dimension, radius=self.features.radius,
@@ -226,7 +228,7 @@ class KernelModelPlan:
         )  # fmt: skip
 
     def _given(self, tolerance: float) -> float:
-        """A tolerance below the one taken without it is refused: it saves a hundredth of the noise at most.
+        """Refuses a tolerance below the default: it would save a hundredth of the noise at most.
 
         What floats certify depends on the number of rows, which may be above the declared size: near the floor one row
         could decide whether training fails.
@@ -261,7 +263,7 @@ class KernelModelPlan:
 
     @property
     def noise_std(self) -> float:
-        """Of each weight; at a point x the model's value gets noise of std noise_std |phi(x)|."""
+        """The noise of each weight; at a point x the model's value gets noise of std noise_std |phi(x)|."""
         return float(self.exact_noise_std)
 
     @property
@@ -308,8 +310,11 @@ class KernelModelPlan:
         rounding = float(self.spacing) * math.sqrt(self.features.dimension) * self.features.radius
         return self.loss.excess(at_a_point) + self.loss.lipschitz * rounding + self.tolerance
 
-    def train(self, rows: Floats, targets: Sequence[Floats]) -> list[Floats]:
-        """The true weights, one vector a head, each within the tolerance: never to be shown without noise."""
+    def train(self, rows: Floats, targets: Sequence[Floats], *, near_corners: bool = True) -> list[Floats]:
+        """The true weights, one vector a head, each within the tolerance: never to be shown without noise.
+
+        Another solver finds others within the tolerance: what is answered again must say `near_corners` as before.
+        """
         assert self.tolerance is not None
         if rows.ndim != 2 or rows.shape[1] != self.features.features or len(targets) != self.heads:
             raise InvalidParameter(
@@ -325,7 +330,7 @@ class KernelModelPlan:
                 loss=self.loss, phi=phi[used], target=np.clip(target[used], -1.0, 1.0), penalty=self.penalty,
                 size=self.size, radius=self.features.radius, rounding=self.features.rounding,
             )  # fmt: skip
-            weights = _solved(problem, self.tolerance, float(self.spacing))
+            weights = _solved(problem, self.tolerance, float(self.spacing), near_corners)
             if weights is None:
                 raise FitFailed
             found.append(weights)
@@ -337,7 +342,7 @@ class KernelModelPlan:
         """Trains on the rows and releases the noisy weights.
 
         `targets` has one array for each head, with NaN at rows that count as absent; so do rows with a value that is
-        not finite. Raises FitFailed, one fixed sentence, where the tolerance was not reached.
+        not finite. Raises FitFailed, one fixed sentence, if the solver missed the tolerance.
         """
         found = self.train(rows, targets)
         noisy = self.mechanism.release(on_grid(np.concatenate(found), spacing=self.spacing), source=source)
@@ -367,11 +372,11 @@ class KernelModelPlan:
         }
 
 
-def _solved(problem: FitProblem, tolerance: float, spacing: float) -> Floats | None:
-    """The solver's answer; whatever goes wrong inside is the same as not reaching the tolerance."""
+def _solved(problem: FitProblem, tolerance: float, spacing: float, near_corners: bool) -> Floats | None:
+    """The solver's answer; any failure inside counts as not reaching the tolerance."""
     try:
         with np.errstate(all="ignore"):
-            return solve(problem, tolerance=tolerance, spacing=spacing)
+            return solve(problem, tolerance=tolerance, spacing=spacing, near_corners=near_corners)
     except (ArithmeticError, ValueError, np.linalg.LinAlgError):
         return None
 
@@ -519,7 +524,7 @@ class PenaltyChoice:
         )
 
     def expected_errors(self) -> dict[str, float]:
-        """By method, a bound on E [risk of the chosen - least risk], known before a row is read."""
+        """For each method, a bound on E [risk of the chosen - least risk], known before a row is read."""
         flip, noise = self._mechanisms()
         k = len(self.candidates)
         # E max of k Laplace noises is the k-th harmonic number of scales at most; both ends count.
@@ -540,7 +545,7 @@ class PenaltyChoice:
 
     @property
     def event(self) -> Event:
-        """The choice alone; the fit is an event of its own."""
+        """The choice alone; the fit is a second event."""
         from tacit.accounting import events
 
         if self.method == "permute-and-flip":
@@ -567,7 +572,7 @@ class PenaltyChoice:
     def choose(
         self, rows: Floats, targets: Sequence[Floats], *, source: Source | None = None
     ) -> ChosenPenalty:
-        """The chosen penalty. Raises FitFailed where a candidate's model missed its tolerance."""
+        """The chosen penalty. Raises FitFailed if a candidate's model missed its tolerance."""
         if rows.ndim != 2 or rows.shape[0] != self.plan.size:
             raise InvalidParameter(
                 parameter="rows", value=f"{rows.shape[0]} rows", must=f"have {self.plan.size}, as planned"

@@ -91,7 +91,7 @@ class PrivateDecisionTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ig
         if self.epsilon is None:
             raise InvalidParameter(
                 parameter="epsilon", value=None, must="be given",
-                hint="there is no default: how much may be revealed is for you to say",
+                hint="give one: the largest privacy loss is your decision, so there is no default",
             )  # fmt: skip
         for name, given, hint in (
             ("columns", self.columns, HINT),

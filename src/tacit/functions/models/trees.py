@@ -45,7 +45,7 @@ ROOM = 4
 def default_cuts(low: float, high: float) -> tuple[float, ...]:
     """Public thresholds of a number: evenly spaced ones, and ones that halve the distance to each end.
 
-    The halving ones are for amounts most of which are small, such as incomes; they depend on the bounds alone.
+    The halving cuts are for amounts that are mostly small, such as incomes; they depend on the bounds alone.
     """
     width = high - low
     even = [low + width * k / EVEN for k in range(1, EVEN)]
@@ -78,7 +78,7 @@ class SplitColumn:
 
     @property
     def splits(self) -> int:
-        """The number of splits; one value of a category decides about the other of two."""
+        """The number of splits; for a category of two values, one split is enough."""
         if self.cuts:
             return len(self.cuts)
         return len(self.values) if len(self.values) > 2 else 1
@@ -94,7 +94,7 @@ class SplitColumn:
         return np.where(np.isnan(values), 0, found).astype(np.int64)
 
     def above(self, counts: Any) -> Any:
-        """From counts by code (first axis) to the counts on the yes side of each split."""
+        """The counts on the yes side of each split, from counts by code (first axis)."""
         if self.cuts:
             return counts.sum(axis=0) - np.cumsum(counts, axis=0)[:-1]
         return counts[1 : 1 + self.splits]
@@ -126,7 +126,8 @@ def _purity(counts: Any) -> Any:
 class TreeShape:
     """The public facts about a tree before its charge: columns, classes, depth, and the largest effect of a unit.
 
-    `rows` is how many rows one unit has at most. `moves` counts rows that come or go between neighbours: `rows` under
+    `rows` is the largest number of rows of one unit.
+    `moves` counts rows that come or go between neighbours: `rows` under
     add-or-remove, twice as many under replace-one.
     """
 
@@ -163,7 +164,7 @@ class TreeShape:
 
     @property
     def leaves(self) -> int:
-        """How many leaves there are."""
+        """The number of leaves."""
         return int(2**self.depth)
 
     @property
@@ -258,7 +259,7 @@ class TreePlan:
 
     @property
     def exact_epsilon(self) -> Fraction | None:
-        """The pure epsilon, where the leaves have one."""
+        """The pure epsilon, if the leaves have one."""
         leaves = self.noise.exact_epsilon
         return None if leaves is None else epsilon_parameter(self.choice.epsilon) * self.shape.depth + leaves
 

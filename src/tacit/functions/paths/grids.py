@@ -45,7 +45,7 @@ FIRST_BITS = 160
 
 
 def rounded(value: Ball, step: Fraction, bits: int = 512) -> int:
-    """floor(value / step + 1/2), where the ball leaves no doubt."""
+    """floor(value / step + 1/2), and whether the ball leaves no doubt."""
     floor = _floor(value, step, bits)
     if floor is None:
         raise NotCertified(what="the rounding of a path", reason=f"it is still open at {bits} bits")
@@ -65,7 +65,7 @@ def float_constant(value: Fraction) -> Enclosure:
 
 
 class SharedNormals:
-    """Standard normals shared by several values: bits drawn for one value are seen by the others."""
+    """Standard normals shared by several values: bits drawn for one value remain valid for the others."""
 
     __slots__ = ("_drawn", "_lazy", "_source", "count")
 
@@ -127,7 +127,7 @@ def _exactly(index: int, step: Fraction, exact: Callable[[int], Ball], extend: C
 
 
 def settled_floats(reals: Enclosure, step: Fraction) -> tuple[AnyArray, npt.NDArray[np.bool_]]:
-    """floor(x / step + 1/2), and where the radius leaves no doubt of it."""
+    """floor(x / step + 1/2), and whether the radius leaves no doubt of it."""
     inverse = float(1 / step)
     with np.errstate(over="ignore", invalid="ignore"):
         mid, rad = reals.mid * inverse, reals.rad * inverse
@@ -374,7 +374,7 @@ class _GridPath:
         return self._balls(index) if self._closer.get(index) else self._pairs(index)
 
     def extend(self, index: int) -> None:
-        """Go over to balls, or draw more bits for them."""
+        """Changes over to balls, or draws more bits for them."""
         tries = self._closer.get(index, 0)
         self._closer[index] = tries + 1
         if tries:

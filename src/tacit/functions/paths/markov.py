@@ -1,4 +1,4 @@
-"""Paths of exponential and Matern kernels on a line: a new point needs its two neighbours and nothing else.
+"""Paths of exponential and Matern kernels on a line: a new point needs only its two neighbours.
 
 With time t = sqrt(2 smoothness) x / length the process and its first order - 1 derivatives form a stationary Markov
 process with the transition A(t) = e^-t sum_k (tN)^k / k!, N = F + I nilpotent, F the companion matrix of (s + 1)^order,
@@ -6,7 +6,7 @@ stationary covariance P and Q(t) = P - A(t) P A(t)'. Between neighbours at dista
 
     gain M = Q(a) A(b)' (A(b) Q(a) A(b)' + Q(b))^-1,  mean A(a) l + M (r - A(b) A(a) l),  covariance Q(a) - M A(b) Q(a).
 
-All of it is computed in balls, so that each state encloses the exact real that its normals make; the noise is G alone,
+The recursion runs in balls, so that each state encloses the exact real that its normals define. The noise is G alone,
 independent of f_D. Theorem `gaussian-process-markov`.
 """
 
@@ -36,7 +36,7 @@ MORE_WORDS = 3
 
 
 class KeptNormal:
-    """sign, block and the first `bits` bits of the place in the block; the bits to come are uniform."""
+    """sign, block and the first `bits` bits of the place in the block; the later bits are uniform."""
 
     __slots__ = ("bits", "block", "sign", "value")
 
@@ -44,7 +44,7 @@ class KeptNormal:
         self.sign, self.block, self.value, self.bits = sign, block, value, bits
 
     def ball(self) -> Ball:
-        """The interval in which the number is known to lie."""
+        """The interval that contains the number."""
         middle = flint.arb(((self.block << self.bits) | self.value) * 2 + 1) * flint.arb(2) ** (
             -self.bits - 1 - BLOCK_BITS
         )
@@ -68,7 +68,7 @@ class KeptNormal:
 
 
 def balls_of(normals: Sequence[KeptNormal]) -> list[Ball]:
-    """The intervals of many at the working precision; those of one length share their constants."""
+    """The intervals of many normals at the working precision; normals of one length share their constants."""
     units: dict[int, tuple[Ball, Ball]] = {}
     out = []
     for n in normals:
@@ -137,7 +137,7 @@ class MarkovNoise:
         return 1 / ball(kernel.length)
 
     def draw(self, points: Sequence[float], source: Source) -> list[State]:
-        """States at distinct new points in ascending order, given all that are known; nothing is changed."""
+        """States at distinct new points in ascending order, given all known ones; changes nothing."""
         normals = draw_normals(len(points) * self.order, source, words=self.bits // 64 - 1)
         out: list[State] = []
         step = self._single if self.order == 1 else self._several
@@ -375,7 +375,7 @@ class _Wide(Exception):
 
 
 class ConditionedPath:
-    """Noisy values at points asked one after the other; the same point always has the same value."""
+    """Noisy values at points asked one after the other; a repeated point has the same value again."""
 
     def __init__(self, *, kernel: Kernel, mean: Mean, noise_std: Fraction) -> None:
         self.kernel, self.mean, self.noise_std = kernel, mean, noise_std
@@ -401,11 +401,11 @@ class ConditionedPath:
                 self._deepen()
 
     def normals(self, start: int) -> list[KeptNormal]:
-        """Those of the points with noise of their own, from the `start`-th on."""
+        """The normals of the points with noise of their own, from the `start`-th on."""
         return self._normals[start:]
 
     def forget(self, rank: int) -> None:
-        """Keep only the first `rank` points with noise of their own; later ones were never released."""
+        """Keeps only the first `rank` points with noise of their own, because later ones were never released."""
         for column in (self._points, self._rows, self._normals, self._mean, self._white):
             del column[rank:]
 
@@ -423,7 +423,7 @@ class ConditionedPath:
             self._normals.append(normal)
 
     def _deepen(self) -> None:
-        """Compute all again with twice the bits; the points and their normal numbers stay."""
+        """Computes everything again with twice the bits; the points and their normal numbers stay."""
         self.bits *= 2
         if self.bits > MOST_BITS:
             raise NotCertified(
@@ -442,7 +442,7 @@ class ConditionedPath:
             self._deepen()
 
     def _row(self, x: list[Ball]) -> tuple[list[Ball], Ball]:
-        """L^-1 k(x), and what is left of K(x, x)."""
+        """L^-1 k(x), and the remainder of K(x, x)."""
         row: list[Ball] = []
         for known, before in zip(self._points, self._rows, strict=True):
             total = self.kernel.ball(x, [ball(float(v)) for v in known])
@@ -477,7 +477,7 @@ class ConditionedPath:
         return value
 
     def _join(self, point: Floats, row: list[Ball], pivot: Ball, normal: KeptNormal) -> Ball:
-        """Give the point noise of its own; the noisy value there."""
+        """Gives the point noise of its own; returns the noisy value there."""
         own = pivot.sqrt()
         white = self.mean.ball(point) - sum((a * m for a, m in zip(row, self._mean, strict=True)), ball(0))
         white /= own

@@ -1,8 +1,8 @@
 """Sample paths that the custodian keeps: every process and every later session sees the same path.
 
 f_D is frozen when the path is made, and sealed in the encrypted store beside the ledger. It is never made anew: the
-same noise on changed data would reveal the change. One transaction per call brings the path up to date with the other
-processes, draws the new values and writes them; the answer leaves after the transaction. A crash before its end
+same noise on changed data would reveal the change. One transaction per call reads the points of other processes,
+draws the new values and writes them; the answer leaves after the transaction. A crash before its end
 publishes nothing and leaves no trace. Theorems `gaussian-process-online` and `gaussian-process-markov`.
 """
 
@@ -173,7 +173,7 @@ class PathStore:
     def make(
         self, name: str, *, release: GaussianProcessRelease, mean: Mean, source: Source | None = None
     ) -> OnlinePath:
-        """Freeze f_D under this name; where the path is there already, that one is opened and `mean` is not looked at.
+        """Freezes f_D under this name; an existing path is opened instead, and `mean` is ignored.
 
         A name belongs to one release: another kernel, noise, domain or grid is refused.
         """
@@ -193,7 +193,7 @@ class PathStore:
         if release_record(path.release) != release_record(release):
             raise InvalidParameter(
                 parameter="name", value=path.name, must="belong to one release",
-                hint="a path with other noise was made under this name; give the new one a name of its own",
+                hint="a path with other noise has this name; give the new one another name",
             )  # fmt: skip
         return path
 
@@ -202,14 +202,14 @@ class PathStore:
         parts = self._encrypted.read(lambda transaction: transaction.parts(_PREFIX + text("name", name)))
         if not parts:
             raise InvalidParameter(
-                parameter="name", value=name, must="be that of a path that is kept", hint="make it first"
+                parameter="name", value=name, must="be the name of a stored path", hint="make it first"
             )
         return OnlinePath(self._encrypted, name, parts, source if source is not None else default_source())
 
     def charged(
         self, name: str, *, release: GaussianProcessRelease, mean: Callable[[], Mean], request: Request
     ) -> OnlinePath:
-        """The path of this name; if there is none, it is charged, and only then is `mean` called and frozen.
+        """The path of this name; a new one is charged first, and only then is `mean` called and frozen.
 
         All later questions are free: they are about the same path. A crash after the charge leaves it spent. A request
         whose charge does not follow from the release's guarantee is refused.
@@ -270,7 +270,9 @@ class OnlinePath:
         )  # fmt: skip
 
     def _extended(self, transaction: StoreTransaction, at: Floats) -> Piece | None:
-        """Inside the transaction: read the others' points, draw and keep the new ones; drawn anew if it is repeated."""
+        """Inside the transaction: reads the points of others, draws the new ones and keeps them; a repeated
+        transaction draws again.
+        """
         self._sampler.forget()
         for part in transaction.parts(_PREFIX + self.name, after=self._parts - 1):
             self._take(parted(part))
@@ -292,7 +294,7 @@ class OnlinePath:
         return piece
 
     def _take(self, piece: Piece, *, own: bool = False) -> None:
-        """Adds a durable piece to the known values; `own` if it was drawn here just now."""
+        """Adds a durable piece to the known values; `own` means that this process drew it just now."""
         words, arrays = piece
         self._sampler.take(words, arrays, own=own)
         keys = (x.tobytes() for x in arrays["points"])
@@ -321,7 +323,7 @@ class _Markov:
         self._fresh: list[State] = []
 
     def forget(self) -> None:
-        """Values that were drawn and not taken are forgotten."""
+        """Forgets values that were drawn and not taken."""
         self._fresh = []
 
     def draw(self, points: Floats, source: Source) -> Drawn:
@@ -355,7 +357,7 @@ class _Conditioned:
         self._taken = 0
 
     def forget(self) -> None:
-        """Values that were drawn and not taken are forgotten."""
+        """Forgets values that were drawn and not taken."""
         self._path.forget(self._taken)
 
     def draw(self, points: Floats, source: Source) -> Drawn:
@@ -377,7 +379,7 @@ class _Conditioned:
 
 
 def _integers(values: list[int]) -> AnyArray:
-    """int64 where all fit with room, else whole numbers of any size."""
+    """int64 if all fit with room, else whole numbers of any size."""
     return np.array(values, dtype=object if any(abs(v) >= 1 << 62 for v in values) else np.int64)
 
 

@@ -91,7 +91,7 @@ class Bound(ABC):
         )
 
     def epsilon_at(self, delta: Numbers) -> Numbers:
-        """The smallest certified epsilon such that (epsilon, delta)-privacy holds; infinite where none will do.
+        """The smallest certified epsilon such that (epsilon, delta)-privacy holds; infinite if no epsilon is enough.
 
         An array of deltas gives the array of epsilons.
         """
@@ -153,7 +153,7 @@ def rebuild(cls: type[Bound], parameters: dict[str, Any]) -> Bound:
 
 
 def remainder(bound: BoundT) -> BoundT:
-    """The same bound as the rest of a budget: its text rounds down, so that nobody asks for more than the rest."""
+    """The same bound as the rest of a budget; its text rounds down, so that nobody asks for more than the rest."""
     own: BoundT = rebuild(type(bound), bound.parameters)  # type: ignore[assignment]
     object.__setattr__(own, "_remains", True)
     return own

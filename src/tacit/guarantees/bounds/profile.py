@@ -242,7 +242,7 @@ class Profile(Bound):
 
     # --- looking inside ------------------------------------------------------------------------------
     def gaussian_mu(self) -> float | None:
-        """mu (rounded up), where the profile is that of Gaussian noise; else None."""
+        """mu (rounded up) of a profile of Gaussian noise; else None."""
         squared = composer().gaussian_squared(self.directions)
         return None if squared is None else upper(lambda: ball(squared).sqrt())
 

@@ -1,8 +1,8 @@
 """Amplification: a mechanism that sees a secret random part of the units reveals less about each.
 
-Two schemes, each tied to its neighbour relation: Poisson sampling (each unit kept with probability q, by
-itself) under add-or-remove, and a uniform subset of fixed size under replace-one. Under replace-one Poisson sampling
-multiplies delta alone, because the size of the sample may be told. A subset of fixed size has no law under
+Two schemes, each with its own neighbour relation: Poisson sampling (each unit kept with probability q, independently)
+under add-or-remove, and a uniform subset of fixed size under replace-one. Under replace-one Poisson sampling
+multiplies delta alone, because a mechanism may reveal the sample's size. A subset of fixed size has no law under
 add-or-remove. Groups of k units count as one that takes part with the probability that any of them does.
 Zero-concentrated privacy has no law at all: the sampled mechanism's divergence grows faster than any multiple of the
 order.
@@ -142,7 +142,7 @@ def without_replacement_renyi(bound: Renyi, rate: float) -> Renyi:
 
 @law("poisson-replace-one-pure", operation="amplify", rests_on="poisson-replace-one")
 def thinned_pure(bound: Pure, rate: float) -> Pure:
-    """epsilon itself: a mechanism may tell whether the unit took part, and then nothing is hidden."""
+    """epsilon itself: a mechanism may reveal whether the unit took part, and then the sampling protects nothing."""
     return Pure(epsilon=0.0) if rate == 0 else bound
 
 
@@ -223,7 +223,7 @@ def _integer_orders(
 
 
 def amplify_bound(bound: Bound, *, rate: float, scheme: str | Sampling) -> tuple[Bound, str]:
-    """The bound of the mechanism that sees a secret random part, and the law that gave it."""
+    """The bound of the mechanism that sees a secret random part, and the law behind it."""
     return _applied(bound, sampling_rate("rate", rate), Sampling.parse(scheme).value)
 
 

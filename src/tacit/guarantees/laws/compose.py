@@ -7,8 +7,8 @@ Kinds form a lattice, and a mixed composition happens in the least kind above al
 
 Within one kind composition is a closed formula, associative and commutative. `law="profile"` composes the
 curves themselves (the tightest, for bounds fixed in advance), `law="advanced"` and `law="optimal"` are the
-classical theorems for (epsilon, delta). All hold for adaptively chosen *mechanisms*; that the *parameters*
-be chosen adaptively too is a matter for filters, not for this room.
+classical theorems for (epsilon, delta). All hold for adaptively chosen *mechanisms*; adaptively chosen *parameters*
+need filters, which are in another room.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def compose_concentrated(parts: Weighted) -> Concentrated:
 
 @law("compose-renyi", operation="compose")
 def compose_renyi(parts: Weighted) -> Renyi:
-    """Divergences add at each order; orders are those that any part lists and all parts know."""
+    """Divergences add at each order; the result has the orders that some part lists and all parts know."""
     curves = [b for b, _ in parts if isinstance(b, Renyi)]
     top = min(c.orders[-1] for c in curves)
     currency = Divergences(tuple(sorted({a for c in curves for a in c.orders if a <= top})))
@@ -171,7 +171,7 @@ _BY_NAME: dict[str, str] = {
 def compose_bounds(
     parts: Weighted, *, law: str | None = None, slack: float | None = None
 ) -> tuple[Bound, str]:
-    """The composed bound and the id of the law that gave it; `parts` are (bound, how many times)."""
+    """The composed bound and the id of its law; `parts` are (bound, number of runs)."""
     if not parts:
         raise EmptyComposition(what="the composition")
     parts = [(bound, how_many("times", times)) for bound, times in parts]
@@ -226,7 +226,7 @@ def _total(currency: Currency, parts: Weighted) -> Amounts:
 
 
 def _epsilon(parts: Weighted) -> float:
-    """The sum of the epsilons alone; who asks adds up the deltas that go with them."""
+    """The sum of the epsilons alone; the caller adds up their deltas."""
     return float(PURE.bound(_total(PURE, [(Pure(epsilon=bound.epsilon), n) for bound, n in parts])).epsilon)
 
 
@@ -251,7 +251,7 @@ def _reported(kind: type[A], epsilon: float, delta: float) -> A:
 
 
 def parts_touched(unit: Unit, *, fixed: bool) -> int:
-    """In how many disjoint parts one step of the unit can change something.
+    """The largest number of disjoint parts that one step of the unit can change.
 
     A row lies in one part. A person's rows may lie in as many parts as they have rows, or declared groups where
     the parts are those groups (which is then declared, and carried with the guarantee).

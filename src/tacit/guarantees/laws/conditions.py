@@ -1,7 +1,7 @@
 """Composition of conditions: the joint assumptions of several releases.
 
-The bound composes by the laws of its kind; this file says whether it may, and under which condition the
-result holds. If the sources have no theorem, the answer is `NoLaw`, with a counterexample.
+The bound composes by the laws of its kind; this file decides whether it may compose, and the condition of the result.
+If the sources have no theorem, the answer is `NoLaw`, with a counterexample.
 """
 
 from __future__ import annotations
@@ -282,7 +282,9 @@ def posterior_coupled(*, epsilon: float, delta: float = 0.0, family: int = 1) ->
 
 @law("posteriors-in-coupled-worlds-printed", operation="coupled", rests_on="posteriors-in-coupled-worlds")
 def posterior_coupled_printed(*, epsilon: float, delta: float = 0.0, family: int = 1) -> Bound:
-    """The printed (3 epsilon, 2 sqrt(family delta)), where it is proved; NoLaw with the counterexample elsewhere."""
+    """The printed (3 epsilon, 2 sqrt(family delta)), in the cases with a proof; NoLaw with the counterexample in
+    others.
+    """
     e, d, g = non_negative("epsilon", epsilon), probability("delta", delta), how_many("family", family)
     wider = upper(lambda: 2 * (g * ball(d)).sqrt())
     if upper(lambda: ball(e).exp()) > 3 or wider > lower(lambda: 1 - (-ball(e)).exp()):

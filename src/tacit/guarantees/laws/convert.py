@@ -333,7 +333,7 @@ _EDGES: dict[tuple[type[Bound], type[Bound]], str] = {
 
 
 def path(source: type[Bound], target: type[Bound]) -> Law | None:
-    """The default law from one kind to another; None for the identity; NoLaw if there is none."""
+    """The default law from one kind to another; None for the identity; NoLaw without any."""
     if source is target:
         return None
     if target is Profile:

@@ -128,7 +128,7 @@ _LAW_OF: dict[type[Bound], str] = {
 
 
 def group_bound(bound: Bound, size: int) -> tuple[Bound, str]:
-    """The bound for `size` units at once, and the law that gave it."""
+    """The bound for `size` units at once, and the law behind it."""
     chosen = _LAW_OF[type(bound)]
     size = how_many("size", size)
     if size == 1:

@@ -29,7 +29,7 @@ LAWS: dict[str, Law] = {}
 
 
 def law(id: str, *, operation: str, rests_on: str = "") -> Callable[[F], F]:
-    """Register a law under its id; `rests_on` names its theorem where that has another id."""
+    """Registers a law under its id; `rests_on` names its theorem if that has another id."""
 
     def enter(function: F) -> F:
         refuse_if(id in LAWS, "id", id, "be registered once")
@@ -54,7 +54,7 @@ STEPS = 200
 
 
 def largest(keeps: Callable[[float], bool], low: float, high: float) -> float:
-    """The largest number, to within rounding, at which `keeps` holds; `low` is one, and it fails from some point on."""
+    """The largest number, within rounding, that `keeps` accepts; it accepts `low`, and nothing from some point on."""
     while keeps(high):
         low, high = high, high * 2
     return bisected(lambda number: not keeps(number), low, high, halvings=STEPS, relative=2e-16)[0]

@@ -1,4 +1,4 @@
-"""Exact discrete laws, one family a file."""
+"""Exact discrete distributions, one family a file."""
 
 from __future__ import annotations
 

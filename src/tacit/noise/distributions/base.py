@@ -57,9 +57,9 @@ def _sharp(ball: Ball) -> bool:
 
 
 class DiscreteDistribution(ABC):
-    """An exact law on the integers.
+    """An exact distribution on the integers.
 
-    Guarantee: `sample` has exactly this law when the source's words are uniform; there is no numerical
+    Guarantee: `sample` has exactly this distribution if the source's words are uniform; there is no numerical
     error to count. Probabilities are pairs of floats that certainly enclose the true number.
     """
 
@@ -75,7 +75,7 @@ class DiscreteDistribution(ABC):
         """`count` independent draws."""
 
     def sample(self, *, size: Shape = None, source: Source | None = None) -> AnyArray:
-        """Independent exact draws: int64 where all of them fit, otherwise Python integers."""
+        """Independent exact draws: int64 if all of them fit, otherwise Python integers."""
         shape = shape_of(size)
         count = math.prod(shape)
         if count == 0:
@@ -140,11 +140,11 @@ class DiscreteDistribution(ABC):
         return self._read(lambda: self.tail_ball(int(k)), "a tail probability")
 
     def survival_real(self, k: int) -> CertifiedReal:
-        """Pr[X >= k] as a number that other laws take, for instance the chance of a Binomial."""
+        """Pr[X >= k] as a number for other distributions, for instance the chance of a Binomial."""
         return CertifiedReal(evaluate=lambda: self.survival_ball(k), name=f"Pr[{self!r} >= {k}]")
 
     def quantile(self, p: float | Fraction) -> int:
-        """The least k with Pr[X <= k] >= p, certified; where equality cannot be told, the next k."""
+        """The least k with Pr[X <= k] >= p, certified; if equality cannot be decided, the next k."""
         level = _level("p", p)
 
         def reached(k: int) -> bool:
@@ -178,7 +178,7 @@ def _level(name: str, p: float | Fraction) -> Fraction:
 
 
 def _certainly_at_most(evaluate: Callable[[], Ball], bound: Fraction) -> bool:
-    """Whether the number is certainly at most the bound; undecided at 2048 bits counts as no."""
+    """Whether the number is certainly at most the bound; False if 2048 bits do not decide."""
     bits = READING_BITS
     while bits <= 2048:
         with precision(bits):
@@ -192,7 +192,7 @@ def _certainly_at_most(evaluate: Callable[[], Ball], bound: Fraction) -> bool:
     return False
 
 
-# Laws given by weights whose sum is certified: finite lists, or series with a bound on what is cut off.
+# Distributions given by weights whose sum is certified: finite lists, or series with a bound on what is cut off.
 
 Terms: TypeAlias = Callable[[], tuple[Sequence[Ball], Ball]]
 """Weights w_0..w_{K-1} and a ball around the sum of all later ones, at the working precision."""
@@ -270,11 +270,11 @@ def gaussian_terms(coefficient: Callable[[], Ball], *, double: bool) -> Terms:
     return terms
 
 
-# Exact rejection from a step envelope, for wide unimodal laws.
+# Exact rejection from a step envelope, for wide unimodal distributions.
 #
 # The integers away from the mode are cut into blocks of 2^b. A block is drawn by lazy inversion with weight
 # (probability at its end nearest the mode), a place in it uniformly, and the pair is kept with chance
-# p(k) / p(nearest end). What is kept has exactly the law p. Each keep-or-not is one word against a number
+# p(k) / p(nearest end). What is kept has exactly the distribution p. Each keep-or-not is one word against a number
 # that a float bound decides almost always and a ball the rest of the time. The number of tries depends on
 # the words only, never on data.
 
@@ -301,9 +301,9 @@ def random_bits(bits: int, count: int, source: Source) -> AnyArray:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockSampler:
-    """blocks: 63-bit inverter of the block index, the low bit of its word left over for a sign;
+    """blocks: 63-bit inverter of the block index, whose low bit is left over for a sign;
     quick: floor(2^64 r) for r at most the keeping chance anywhere in the block; exact: the exact choice;
-    combine: (block, place, word) to the value, and whether the pair is a legal one;
+    combine: (block, place, word) to the value, and whether the pair is valid;
     wide: values may pass 64 bits."""
 
     blocks: Inverter
@@ -355,7 +355,7 @@ def exp_minus(t: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def quick_table(exponents: Sequence[Fraction]) -> Words:
-    """floor(2^64 exp(-x)) for each exponent, rounded down; 0 after the last, which decides nothing."""
+    """floor(2^64 exp(-x)) for each exponent, rounded down; 0 after the last, which means undecided."""
     with precision(160):
         found = [scaled_floor((-ball(x)).exp(), 64)[0] for x in exponents]
     return np.array([*(min(f, (1 << 64) - 1) for f in found), 0], dtype=np.uint64)

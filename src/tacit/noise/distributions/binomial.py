@@ -1,4 +1,4 @@
-"""The binomial law, exact for any number of trials."""
+"""The binomial distribution, exact for any number of trials."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _Combined = tuple[AnyArray, npt.NDArray[np.bool_]]
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The law around its mode m: index 2i is m + i, index 2i + 1 is m - 1 - i, in steps of a stride."""
+    """The distribution around its mode m: index 2i is m + i, index 2i + 1 is m - 1 - i, in steps of a stride."""
 
     n: int
     p: Fraction | CertifiedReal
@@ -194,7 +194,7 @@ class Binomial(DiscreteDistribution):
 
 
 def _mode(n: int, p: Fraction | CertifiedReal) -> int:
-    """floor((n+1)p), or the integer below it when (n+1)p cannot be told from an integer: a mode too."""
+    """floor((n+1)p), or the integer below it if (n+1)p may be an integer: then that is a mode too."""
     if isinstance(p, Fraction):
         return min(n, int((n + 1) * p))
     for bits in (128, 512, 2048):
@@ -218,7 +218,7 @@ def unzigzag(index: AnyArray, mode: int, n: int) -> AnyArray:
 
 
 def sampler_of(shape: Shape, variance: int, *, wide: bool | None = None) -> Inverter | BlockSampler:
-    """The exact sampler of a law around its mode; `wide` says whether values may pass 60 bits."""
+    """The exact sampler of a distribution around its mode; `wide` says whether values may pass 60 bits."""
     if variance <= DIRECT_STD**2:
         return Inverter(Series(shape.neighbours))
     bits = 0
@@ -247,7 +247,7 @@ def _quick(shape: Shape, stride: int) -> Words:
 
 
 def _falls(shape: Shape, stride: int) -> npt.NDArray[np.float64]:
-    """-ln of Pr over each block of the quick table; not a number where a block or the next one is not whole."""
+    """-ln of Pr over each block of the quick table; NaN if a block or the next one is not whole."""
     found: list[float] = []
     with precision(128):
         for index in range(16 * BLOCK_STD + 2):
@@ -303,7 +303,7 @@ MOST_MEAN = 1 << 96
 
 @dataclass(frozen=True, slots=True)
 class _PoissonShape(Shape):
-    """A Poisson law around its mode, as a binomial one without an upper end; `p` is the mean."""
+    """A Poisson distribution around its mode, as a binomial one without an upper end; `p` is the mean."""
 
     def log_ratio(self, k: int, to: int) -> Ball:
         if k == to:

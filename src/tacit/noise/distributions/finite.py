@@ -1,4 +1,4 @@
-"""Coins, finite laws with rational weights, and categories with weights exp(score)."""
+"""Coins, finite distributions with rational weights, and categories with weights exp(score)."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Bernoulli(DiscreteDistribution):
 
 @dataclass(frozen=True, slots=True)
 class _Suffixes:
-    """Survival probabilities suffix[k] / suffix[0] of a finite law with integer weights."""
+    """Survival probabilities suffix[k] / suffix[0] of a finite distribution with integer weights."""
 
     suffix: tuple[int, ...]
 
@@ -105,7 +105,7 @@ class _Suffixes:
 
 
 class _Finite(DiscreteDistribution):
-    """Shared by the laws on 0..n-1: moments as finite sums."""
+    """Shared by the distributions on 0..n-1: moments as finite sums."""
 
     __slots__ = ()
 
@@ -171,7 +171,7 @@ class FiniteDistribution(_Finite):
 class Categorical(_Finite):
     """Pr[X = i] proportional to exp(log_weights[i]), i = 0..n-1; log-weights are exact rationals.
 
-    This is the exponential mechanism's law with log_weights = epsilon * score / (2 * sensitivity).
+    This is the exponential mechanism's distribution with log_weights = epsilon * score / (2 * sensitivity).
     Source: McSherry, Talwar 2007.
     """
 
@@ -211,7 +211,7 @@ class Categorical(_Finite):
         return law
 
 
-# Any discrete law whose cumulative probabilities can be computed.
+# Any discrete distribution whose cumulative probabilities can be computed.
 
 _NO_MOMENTS = "the law is given by its cumulative probabilities only"
 
@@ -230,10 +230,10 @@ class _FromCumulative:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComputableDistribution(DiscreteDistribution):
-    """The law on start, start + 1, ... whose Pr[X <= k] lies in the ball `cumulative(k)`.
+    """The distribution on start, start + 1, ... whose Pr[X <= k] lies in the ball `cumulative(k)`.
 
     Assumptions: the balls enclose a true distribution function at every precision and shrink as
-    python-flint's precision grows. Then draws are exact. A law that breaks this is refused
+    python-flint's precision grows. Then draws are exact. A distribution that breaks this is refused
     (`NotCertified`) as soon as a draw cannot be decided.
     """
 

@@ -2,7 +2,7 @@
 
 With q = exp(-1/s) and G geometric, Pr[G = k] = (1 - q) q^k, write G = L + m H with 0 <= L < m. Then
 q^(L + mH) = q^L (q^m)^H, so L and H are independent: L is a truncated geometric, H a geometric of scale
-s/m. Each digit is one short table, at any scale and in bounded memory. The discrete Laplace law has
+s/m. Each digit is one short table, at any scale and in bounded memory. The discrete Laplace distribution has
 Pr[Z < 0] = q/(1+q), and G = Z given Z >= 0, G = -1 - Z given Z < 0 is geometric: one coin and one G.
 """
 
@@ -49,7 +49,7 @@ def _power(rate: Fraction, k: int) -> Ball:
 
 @dataclass(frozen=True, slots=True)
 class _Digit:
-    """L in 0..m-1 with Pr[L >= j] = (q^j - q^m) / (1 - q^m); m = 0 stands for no upper end."""
+    """L in 0..m-1 with Pr[L >= j] = (q^j - q^m) / (1 - q^m); m = 0 means no upper end."""
 
     rate: Fraction
     m: int
@@ -80,7 +80,7 @@ class _Digit:
 
 
 def truncated_digit(rate: Fraction, m: int) -> _Digit:
-    """The law of G mod m, G geometric with q = exp(-rate)."""
+    """The distribution of G mod m, G geometric with q = exp(-rate)."""
     return _Digit(rate, m)
 
 
@@ -112,7 +112,7 @@ class Digits:
 
 @lru_cache(maxsize=256)
 def geometric_digits(rate: Fraction) -> Digits | BlockSampler:
-    """The sampler of the geometric law with q = exp(-rate)."""
+    """The sampler of the geometric distribution with q = exp(-rate)."""
     scale = rate.denominator // rate.numerator
     scale_bits = 0 if scale < DIRECT_SCALE else (scale // TOP_SCALE).bit_length()
     if scale_bits > MOST_DIGIT_BITS:
@@ -156,7 +156,7 @@ def _side(rate: Fraction) -> Inverter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _OfScale(DiscreteDistribution):
-    """A law with q = exp(-1/noise_scale)."""
+    """A distribution with q = exp(-1/noise_scale)."""
 
     noise_scale: Exact
 
@@ -228,7 +228,7 @@ def _expm1(value: Fraction) -> Ball:
     return ball(value).expm1()
 
 
-# The staircase law on a grid.
+# The staircase distribution on a grid.
 
 
 @lru_cache(maxsize=256)
@@ -251,7 +251,7 @@ class DiscreteStaircase(DiscreteDistribution):
     sensitivity: int
     gamma: Exact | None = None
     plateau: int = field(init=False)
-    """r: how many of a step's D points stand on its upper level."""
+    """r: the number of a step's D points on its upper level."""
 
     def __post_init__(self) -> None:
         check_fields(self, epsilon=exact_value, sensitivity=partial(whole, least=1))

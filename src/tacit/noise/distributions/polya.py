@@ -1,8 +1,8 @@
 """Pólya noise: negative binomials of any shape, and their differences, of which discrete Laplace noise is a sum.
 
-With q = exp(-1/noise_scale) the law Pr[X = k] = (r)_k / k! (1-q)^r q^k has the generating function
+With q = exp(-1/noise_scale) the distribution Pr[X = k] = (r)_k / k! (1-q)^r q^k has the generating function
 ((1-q)/(1-qz))^r, so that shapes add up: the sum of n independent draws of shape r/n has shape r, exactly. A
-difference of two draws of shape 1 is the discrete Laplace law, and n shares of shape 1/n add up to it.
+difference of two draws of shape 1 is the discrete Laplace distribution, and n shares of shape 1/n add up to it.
 
 Draws of shape at most 1 are exact rejections from a step envelope over blocks that widen with k: single numbers
 below 16, then eight blocks an octave, up to an eighth of the scale. ln Pr is convex in k (the ratios
@@ -67,7 +67,7 @@ class _Blocks:
             return ball(k + self.shape).lgamma() - flint.arb(k + 1).lgamma() - ball(self.rate * k)
 
     def terms(self) -> tuple[list[Ball], Ball]:
-        """The envelope's mass of each block; from the widest blocks on each is at most q^width of the one before."""
+        """The envelope's mass of each block; after the widest block, each is at most q^width times the one before."""
         cut = flint.arb(2) ** -(working_precision() + 8)
         capped = OCTAVE * (self.widest + 1)
         fall = (-ball(self.rate * (1 << self.widest))).exp()
@@ -139,7 +139,7 @@ class _Sampler:
         )
 
     def _one_by_one(self, index: AnyArray, place: Words, choice: Words, source: Source) -> AnyArray:
-        """Blocks so far out that int64 would wrap around: never seen, and exact all the same."""
+        """Blocks so far out that int64 would wrap around: they practically never occur, and are exact too."""
         kept = []
         for i, p, c in zip(index.tolist(), place.tolist(), choice.tolist(), strict=True):
             inside = p & ((1 << self._blocks.bits(i)) - 1)
@@ -230,7 +230,7 @@ class PolyaDifference(DiscreteDistribution):
 
     @property
     def side(self) -> NegativeBinomial:
-        """The law of either of the two."""
+        """The distribution of either of the two."""
         return NegativeBinomial(shape=self.shape, noise_scale=self.noise_scale)
 
     def _draw(self, count: int, source: Source) -> AnyArray:

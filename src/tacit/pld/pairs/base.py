@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from fractions import Fraction
 from functools import cache
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -47,7 +47,7 @@ def check_order(order: float) -> None:
 
 
 class Layers(NamedTuple):
-    """A base pair, the rate at which it is Poisson-sampled (None: it is not), and whether it is swapped."""
+    """A base pair, its rate of Poisson sampling (None without sampling), and whether it is swapped."""
 
     base: Pair
     rate: float | None
@@ -70,7 +70,7 @@ class Pair:
     """False if products of the pair bound the composed mechanism from above only."""
 
     measured: ClassVar[bool] = False
-    """Whether each value of an upper bound needs an expensive account of its own."""
+    """Whether each value of an upper bound needs an expensive separate account."""
 
     @property
     def symmetric(self) -> bool:
@@ -89,7 +89,7 @@ class Pair:
 
     @abstractmethod
     def pld(self) -> PrivacyLossDistribution:
-        """The law of the loss ln(dP/dQ) under P and Q, in floats with error bounds, for the grid."""
+        """The distribution of the loss ln(dP/dQ) under P and Q, in floats with error bounds, for the grid."""
 
     @property
     @abstractmethod
@@ -129,7 +129,7 @@ class Pair:
         return self if self.symmetric else SwappedPair(pair=self)
 
     def starts_near(self, delta: float) -> float | None:
-        """About where the curve crosses delta, for pairs that are measured; None if nothing is known of it."""
+        """About the epsilon at which the curve crosses delta, for measured pairs; None if it is unknown."""
         return None
 
     def hockey_stick(self, epsilon: float) -> Interval:
@@ -159,7 +159,7 @@ class Pair:
         return None
 
     def hockey_stick_grid(self, epsilons: Floats) -> tuple[Floats, Floats]:
-        """Lower and upper ends of H_epsilon(P||Q) at many points, from the float law and its errors."""
+        """Lower and upper ends of H_epsilon(P||Q) at many points, from the float distribution and its errors."""
         from tacit.pld.distributions import pld_curve
 
         low, high = pld_curve(self.pld(), np.asarray(epsilons, dtype=np.float64))
@@ -177,10 +177,10 @@ class Pair:
     # -- what composition asks for: a new kind answers what it can ------------------------------------
 
     has_density: ClassVar[bool] = False
-    """Whether the nodes of its quadrature stand for a density; else they are atoms."""
+    """Whether the nodes of its quadrature represent a density; else they are atoms."""
 
     meets_both_orders: ClassVar[bool] = False
-    """Whether half of a quadrature can be made of the larger of its curve and that of its swap."""
+    """Whether half of a quadrature can use the larger of its curve and its swap's curve."""
 
     @property
     def gaussian_squared(self) -> Fraction | None:
@@ -194,15 +194,22 @@ class Pair:
 
     @property
     def has_closed_form(self) -> bool:
-        """Whether the ball of its curve is worth its time; if not, even a single one is composed."""
+        """Whether the ball of its curve is quick enough; if not, even a single pair is composed."""
         return True
 
     def reduced(self) -> Pair:
         """The pair without layers that change nothing."""
         return self
 
+    @property
+    def magnitude(self) -> float | None:
+        """About how large losses are before sampling: near pairs are handled together; None if all are near."""
+        return None
+
     def batch_key(self) -> tuple[Any, ...] | None:
-        """Pairs of equal keys may share one privacy-loss distribution, a row for each; None if none may."""
+        """Pairs of equal keys may share one privacy-loss distribution, a row for each; None for a pair that cannot
+        share.
+        """
         return None
 
     @classmethod
@@ -231,7 +238,7 @@ class Pair:
         return None
 
     def quadrature_key(self) -> tuple[Hashable, ...] | None:
-        """Pairs of equal keys are made into nodes together; None if there is no rule."""
+        """Pairs of equal keys are made into nodes together; None without a rule."""
         base, rate, swapped = self.layers()
         if rate is not None and rate > MOST_RATE:
             return None
@@ -312,6 +319,10 @@ class SwappedPair(Pair):
     def has_density(self) -> bool:  # type: ignore[override]
         return self.pair.has_density
 
+    @property
+    def magnitude(self) -> float | None:
+        return self.pair.magnitude
+
     def batch_key(self) -> tuple[Any, ...] | None:
         inner = self.pair.batch_key()
         return None if inner is None else ("SwappedPair", inner)
@@ -332,8 +343,28 @@ class SwappedPair(Pair):
 
 
 def grouped(parts: Sequence[tuple[Pair, int]]) -> list[list[tuple[Pair, int]]]:
-    """Parts come sorted, so that those of one kind, and with near parameters, stand together."""
+    """The parts, sorted, so that parts of one kind with near parameters are neighbours."""
     return [list(group) for _, group in groupby(parts, key=lambda part: part[0].batch_key() or part[0])]
+
+
+_NEAR, _SHORTEST = 1.5, 4
+
+
+def stretches(members: Sequence[tuple[Pair, int]], most: int) -> list[Sequence[tuple[Pair, int]]]:
+    """A group cut into stretches of at most `most` with near parameters.
+
+    What serves all rows of a stretch is as wide and as fine as its largest parameter asks for.
+    """
+    cuts: list[int] = [0]
+    first: float | None = None
+    for k, (pair, _) in enumerate(members):
+        own = pair.magnitude
+        far = own is not None and first is not None and not first / _NEAR <= own <= first * _NEAR
+        if k - cuts[-1] >= most or (far and k - cuts[-1] >= _SHORTEST):
+            cuts.append(k)
+            first = own
+        first = own if k == cuts[-1] else first
+    return [members[a:b] for a, b in pairwise([*cuts, len(members)])]
 
 
 def batch_pld(pairs: Sequence[Pair]) -> PrivacyLossDistribution:
@@ -345,7 +376,7 @@ def batch_pld(pairs: Sequence[Pair]) -> PrivacyLossDistribution:
 
 
 class UpperCurvePair(Pair):
-    """Upper bounds in both directions: the pair is its own swap."""
+    """Upper bounds in both directions: the pair equals its own swap."""
 
     __slots__ = ()
     exact = False

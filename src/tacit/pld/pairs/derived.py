@@ -378,7 +378,7 @@ _POINTS = 128
 _MOST_POINTS = 1024
 """Longer walks have fewer points a step."""
 _CHOICES = 512
-"""A split is chosen for this many values of epsilon; others take that of the next."""
+"""The number of epsilons with a chosen split; other epsilons take the split of the next one."""
 _ROUNDED = 1 + 1e-12
 """Above the rounding of an exponential of at most 700, a product and a sum."""
 _FURTHEST = 700.0
@@ -565,7 +565,7 @@ class GroupPair(WorstPair):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProductPair(MeasuredPair):
-    """A product read as one pair; on a grid, the law of its gridded upper pair."""
+    """A product read as one pair; on a grid, the distribution of its gridded upper pair."""
 
     product: Product
     exact_in_products = False

@@ -237,6 +237,10 @@ class GaussianPair(Pair):
         q = Fraction(rate)
         return mixture_integral(lambda: [ball(0), self.ball()], (1 - q, q), order, False)
 
+    @property
+    def magnitude(self) -> float | None:
+        return self.near
+
     def batch_key(self) -> tuple[Any, ...] | None:
         return ("GaussianPair",)
 
@@ -270,7 +274,7 @@ class GaussianPair(Pair):
             return None
 
         def variation(tilt: float) -> Floats:
-            """Of both halves, which begin at the loss 0."""
+            """The total variation of both halves, which begin at the loss 0."""
             both = [log_variation(mu, rates, power, mu / 2) for power in (tilt + 2, 1 - tilt)]
             return np.asarray(np.logaddexp(*both))
 

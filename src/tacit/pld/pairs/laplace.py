@@ -94,7 +94,7 @@ class _DensePair(Pair):
     @staticmethod
     @abstractmethod
     def law(top: Column) -> TailPLD:
-        """The law of the loss for these epsilons."""
+        """The distribution of the loss for these epsilons."""
 
     def pld(self) -> PrivacyLossDistribution:
         return self.law(self.epsilon)
@@ -410,7 +410,8 @@ FAR = 8192
 class SkellamPair(Pair):
     """Skellam noise, Pr[X = x] = e^-v I_x(v), and the same moved by an integer sensitivity s.
 
-    The law is log-concave, so the loss L(x) = ln Pr[x] / Pr[x - s] falls with x, and H = F(m) - e^e F(m - s) with m
+    The distribution is log-concave, so the loss L(x) = ln Pr[x] / Pr[x - s] falls with x, and H = F(m) - e^e
+    F(m - s) with m
     the largest integer whose loss exceeds e. A larger s has a larger curve, since F(m - s) only falls.
     """
 

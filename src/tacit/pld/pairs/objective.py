@@ -1,8 +1,8 @@
 """Objective perturbation: the minimiser of a random convex objective, as one pair of distributions.
 
-The curve is known for |epsilon| >= start only, where it is `factor` times that of Gaussian noise, `shift` further
-out; between the two ends stands the chord, which no convex curve exceeds (theorems `objective-perturbation`,
-`objective-groups`, `objective-bounded`).
+The curve is known for |epsilon| >= start only, as `factor` times that of Gaussian noise, `shift` further out. Between
+the two ends it uses the chord, which no convex curve exceeds (theorems `objective-perturbation`, `objective-groups`,
+`objective-bounded`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LOSSES = ("logistic", "bounded")
 """Slopes of one sign with second derivative p(1 - p) at slope p; or slopes of any sign, bounded second derivative."""
 
 MOST_CURVATURE = 1e6
-"""Of a row, in ridges; beyond it nothing is private, and e^curvature leaves the numbers."""
+"""The largest curvature of a row, in ridges; beyond it nothing is private, and e^curvature overflows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,9 @@ class ObjectivePair(UpperCurvePair):
         return ball(0) if self.loss == "logistic" else self.rows * (1 + ball(self.curvature)).log()
 
     def _start(self) -> Any:
-        """The ball of where the Gaussian part begins; for bounded losses so far out that the curve is convex."""
+        """The ball of the epsilon at which the Gaussian part begins; for bounded losses far enough out that the curve
+        is convex.
+        """
         k, mu = self.rows, ball(self.mu)
         if self.loss == "logistic":
             return k * positive_ball(ball(self.curvature) - mu * mu / 2) + (k * k - k) * mu * mu / 2

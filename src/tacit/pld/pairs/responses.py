@@ -184,7 +184,7 @@ class RandomizedResponsePair(ListedPair):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BalancedResponsePair(ListedPair):
-    """Each category is supported by `supporting` of `outcomes`, two categories together by `shared` of them.
+    """Of the `outcomes`, `supporting` support a given category, and `shared` support two given categories.
 
     An outcome that supports the truth has odds e^epsilon against one that does not. With s, m and K for these numbers
     and Z = s e^epsilon + K - s, the loss is +epsilon with P-mass (s - m) e^epsilon / Z, -epsilon with (s - m) / Z, else
@@ -469,7 +469,7 @@ class FinitePair(ListedPair):
         q: tuple[Fraction, ...],
         near: tuple[tuple[float, ...], tuple[float, ...]] | None = None,
     ) -> FinitePair:
-        """From exact laws whose outcomes are in order already, by rising and different likelihood ratios."""
+        """From exact distributions whose outcomes are in order already, by rising and different likelihood ratios."""
         made = object.__new__(cls)
         if near is None:
             floats = [tuple(x.numerator / x.denominator for x in side) for side in (p, q)]

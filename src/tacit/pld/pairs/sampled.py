@@ -439,6 +439,10 @@ class PoissonSampledPair(Pair):
 
         return bracket(value, what="a Rényi divergence").high
 
+    @property
+    def magnitude(self) -> float | None:
+        return self.pair.magnitude
+
     def batch_key(self) -> tuple[Any, ...] | None:
         inner = self.pair.batch_key()
         return None if inner is None else ("PoissonSampledPair", inner)
@@ -568,7 +572,7 @@ def without_replacement_quadrature(
 
 
 def _variation(half: WithoutReplacementRule, rest: Floats) -> Variation | None:
-    """With the atom at 0, where both halves begin."""
+    """The total variation with the atom at 0, where both halves begin."""
     inner = half.variation
     return None if inner is None else lambda tilt: (inner(tilt), rest)
 
@@ -586,7 +590,7 @@ class WithoutReplacementPair(WorstPair):
     products: tuple[Product, ...]
     rate: float
     single: Pair | None = field(init=False, repr=False, compare=False)
-    """The one pair that is sampled, where it is its own swap; else None."""
+    """The single sampled pair, if it equals its swap; else None."""
     either: Pair | None = field(init=False, repr=False, compare=False)
     """The sampled table, if both orders of neighbours occur; else None."""
 
@@ -632,7 +636,7 @@ class WithoutReplacementPair(WorstPair):
         return min(1.0, self.rate * delta * (1 + 1e-15))
 
     def pld(self) -> PrivacyLossDistribution:
-        """The sampled law above 0 and its mirror image below; the larger of several through their curves."""
+        """The sampled distribution above 0 and its mirror image below; the larger of several through their curves."""
         inner = self.single.pld() if self.single is not None else None
         if inner is not None and inner.known_from_below and self.rate < 1:
             return inner.sampled(self.rate).mirrored()

@@ -1,4 +1,4 @@
-"""The pair of shuffled local answers: one person's among those of many others."""
+"""The pair of shuffled local answers: one person's answer among those of many others."""
 
 from __future__ import annotations
 
@@ -45,7 +45,9 @@ def _window(trials: int, chance: float) -> tuple[int, int, int]:
 
 
 def _binomial(trials: int, chance: Any, odds: Any) -> _Law:
-    """Bin(trials, chance): its largest mass as a ball, the others by their ratios, of which each is a few units off."""
+    """Bin(trials, chance): its largest mass as a ball, the others by their ratios, each with an error of a few
+    units.
+    """
     ratio = float(odds.mid())
     low, middle, high = _window(trials, float(chance.mid()))
     with precision(160):
@@ -94,7 +96,7 @@ class ShuffledPair(Pair):
     `outcomes`, `supporting` and `shared` are those of a balanced response (k, 1, 0 for randomised response over k
     categories), whose uniform part is counted; 0 outcomes stand for any mechanism of this epsilon.
     Sums of pairs (c, a): j of c answers are for one's value and c - j for the other, j ~ Bin(c, 1/2) but for the own
-    one. Where there are too many c, those of a run are replaced by a pair that is worse than all of them
+    one. If there are too many values of c, each run of them is replaced by one pair that is worse than all
     (`docs/theory/shuffled-responses.md`).
     """
 
@@ -217,7 +219,7 @@ def _cells(pair: ShuffledPair, share: float) -> Iterator[tuple[list[_Cell], floa
 
 
 def _runs(law: _Law, width: float, last: int | None = None) -> Iterator[tuple[int, int, float]]:
-    """(First, last value, mass) of runs of `width` values; from `last` on all values are one run."""
+    """(First, last value, mass) of runs of `width` values; all values from `last` on are one run."""
     size, end = max(1, int(width)), len(law.masses)
     stop = end if last is None else min(end, last - law.start)
     starts = [*range(0, stop, size), *([stop] if stop < end else [])]
@@ -227,7 +229,9 @@ def _runs(law: _Law, width: float, last: int | None = None) -> Iterator[tuple[in
 
 
 def _typical(pair: ShuffledPair) -> tuple[float, float, float]:
-    """The chance that another answers at random, how many then do about, and how many of those are for either value."""
+    """The chance that another person answers at random, the typical number of such answers, and the number for either
+    value.
+    """
     others, k, less = pair.people - 1, pair.outcomes, math.expm1(pair.epsilon)
     chance = k / (k + pair.supporting * less) if k else 1 / (1 + less)
     about = others * chance + 1

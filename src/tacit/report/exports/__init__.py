@@ -1,4 +1,4 @@
-"""Files for others: an Excel workbook, SDMX-CSV, and CSVW metadata, made of releases and public words alone.
+"""Files for other programs: an Excel workbook, SDMX-CSV, and CSVW metadata, made from releases and public words only.
 
     from tacit.report.exports import write_workbook
 
@@ -25,7 +25,9 @@ __all__ = ["WORKBOOK", "csvw_text", "export_files", "ready", "sdmx_text", "workb
 def export_files(
     releases: Sequence[Release], *, words: PublicWords | None = None, exports: Sequence[str] = ()
 ) -> dict[str, bytes]:
-    """The files by their names beside values and certificates; CSVW metadata always, the others as asked."""
+    """The files by their names, to be written beside values and certificates: CSVW metadata always, the others on
+    request.
+    """
     words = words or PublicWords()
     found: dict[str, bytes] = {}
     for one in releases:

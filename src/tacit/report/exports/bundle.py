@@ -1,7 +1,8 @@
 """A signed bundle: one archive with values, certificates, plan, this release's entries of the ledger, and an anchor.
 
-The whole chain of a ledger tells what others asked, so it is not part of a bundle. `verify_bundle.py`, a single file
-without tacit, checks the archive; a copy lies in it for those who trust where they got it.
+The whole chain of a ledger reveals other people's queries, so it is not part of a bundle.
+`verify_bundle.py`, a single file without tacit, checks the archive; the archive holds a copy for readers who trust
+its source.
 """
 
 from __future__ import annotations

@@ -1,17 +1,19 @@
 """A page that evaluates the privacy claim of a release, level by level, for a regulator or a reviewer.
 
 NIST SP 800-226 (Near, Darais, Lefkovitz, Howarth, 2025) arranges the factors of a differential privacy claim as a
-pyramid: the privacy parameters and the unit on top, below them what can undermine them (algorithms, utility, bias,
-security and side channels), at the bottom the collection of the data and access to them. The points on this page and
+pyramid. On top are the privacy parameters and the unit, below them the things that can undermine them (algorithms,
+utility, bias, security and side channels), at the bottom the collection of the data and access to them.
+The points on this page and
 their wording are ours. Each is met, not met, or not for tacit to say, and each names its evidence.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tacit.curator.quantile_choice import NO_INTERVAL
 from tacit.errors import TacitError
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import digits_up
@@ -43,7 +45,7 @@ class EvaluationPoint:
 
 
 def evaluation(folder: PublishedFolder) -> list[EvaluationPoint]:
-    """All points, from the top of the pyramid to its bottom; none is left without an answer."""
+    """All points, from the top of the pyramid to its bottom; each has an answer."""
     return [*_top(folder), *_middle(folder), *_bottom(folder)]
 
 
@@ -135,9 +137,11 @@ def _middle(folder: PublishedFolder) -> Iterator[EvaluationPoint]:
         "certificates, noise_source",
     )
     yield EvaluationPoint(1, "Bounds and parameters were not chosen by looking at the data", *_looks(folder))
+    alone = [str(t.certificate["name"]) for t in folder.tables if _has_no_interval(t.certificate)]
     yield EvaluationPoint(
-        1, "The error of each number is known", MET,
-        "Every value has an interval. It covers the noise and does not cover: "
+        1, "The error of each number is known", NOT_MET if alone else MET,
+        (f"No interval was asked for: {', '.join(alone)}. Every other value" if alone else "Every value")
+        + " has an interval. It covers the noise and does not cover: "
         + "; ".join(folder.first["intervals"]["do_not_cover"]) + ".",
         "certificates, intervals and error",
     )  # fmt: skip
@@ -227,6 +231,10 @@ def _conditions(folder: PublishedFolder) -> list[str]:
     return list(dict.fromkeys(str(c) for c in held if not isinstance(c, Always)))
 
 
+def _has_no_interval(certificate: Mapping[str, Any]) -> bool:
+    return bool(certificate["intervals"]["cover"] == NO_INTERVAL)
+
+
 def _looks(folder: PublishedFolder) -> tuple[str, str, str]:
     looks = list(dict.fromkeys(s for t in folder.tables for s in t.certificate["data"].get("seen", [])))
     if looks:
@@ -285,7 +293,7 @@ def style_of(rules: str) -> Markup:
 
 
 def whole_page(title: str, style: Markup, *children: Any, language: str = "en") -> str:
-    """A page that stands by itself: no script, nothing loaded from elsewhere."""
+    """A complete page without scripts or parts loaded from elsewhere."""
     head = join(
         Markup('<meta charset="utf-8">'),
         Markup('<meta name="viewport" content="width=device-width, initial-scale=1">'),

@@ -179,7 +179,7 @@ _PLAIN = {
 
 
 def label_card(text: LabelText, *, inline: bool = False) -> Markup:
-    """The card; with `inline` its style stands in the elements, so that it can be put into any page."""
+    """The card; with `inline` its style is in the elements, so that any page can contain it."""
 
     def style(name: str) -> dict[str, Any]:
         return {"style": _PLAIN[name]} if inline else {}

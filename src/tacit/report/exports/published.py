@@ -1,4 +1,4 @@
-"""A release folder as other people's forms need it: every fact from certificates, manifest and plan, none typed again.
+"""A release folder in the terms of other people's forms: every fact comes from certificates, manifest and plan.
 
     folder = read_folder("out/demo")
     folder.charge.bound        # the guarantee of the whole plan
@@ -55,7 +55,7 @@ class PublishedColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedTable:
-    """One release of a folder: its certificate, and its values as they stand in the CSV file."""
+    """One release of a folder: its certificate, and its values from the CSV file."""
 
     name: str
     title: str
@@ -265,7 +265,7 @@ def _type(head: str, rows: Sequence[Sequence[str]], at: int) -> str:
 
 
 def _words(place: Path) -> PublicWords:
-    """The words of the plan's [report]; none where the folder has no plan, or one that cannot be read."""
+    """The words of the plan's [report]; empty if the folder has no readable plan."""
     try:
         return words_in(tomllib.loads((place / "plan.toml").read_text()).get("report", {}))
     except (OSError, ValueError, TacitError):

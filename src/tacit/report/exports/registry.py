@@ -26,7 +26,7 @@ READING_DELTA = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistryAnswers:
-    """The facts that a person gives. `sector` may stay empty; the others may not."""
+    """The facts that a person gives. `sector` may stay empty; all other answers are required."""
 
     curator: str
     purpose: str

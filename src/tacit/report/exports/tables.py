@@ -1,10 +1,10 @@
 """SDMX-CSV 2.0 with names beside codes: a row an observation, its keys as dimensions, the interval as attributes.
 
-A code is a function of its key alone, so that a series that is loaded by its code stays that of its key.
-`_T` is the total (a table that does not tell a column apart), `_U` a key that is missing. TIME_PERIOD is the period of
-the plan's [report] where it is one that SDMX knows (2024, 2024-Q1, 2024-03, 2024-03-31, 2024-W05).
-COMMENT_OBS stands in each row of a release that was withdrawn or replaced, and only there; the code list of OBS_STATUS
-has no word for that, so that such a row has the one for low reliability and never that of a normal value.
+A code is a function of its key alone, so that a series keeps its code when others change.
+`_T` is the total (a table that does not tell a column apart), `_U` a key that is missing. TIME_PERIOD is the period
+of the plan's [report] if SDMX knows that form (2024, 2024-Q1, 2024-03, 2024-03-31, 2024-W05).
+Each row of a withdrawn or replaced release has a COMMENT_OBS, and no other row has one. The code list of OBS_STATUS
+has no word for that, so such a row has the one for low reliability and never that of a normal value.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from urllib.parse import quote
 import numpy as np
 
 from tacit.curator import Release
-from tacit.curator.cells import ABSENT, ALL, CARE, GOOD, NOISY, WORDS, rule_of, safe_text
+from tacit.curator.cells import ABSENT, ALL, CARE, GOOD, NOISY, UNJUDGED, WORDS, rule_of, safe_text
 from tacit.curator.certificate import json_text
 from tacit.curator.release import MEASURED
 from tacit.curator.request import file_stem
@@ -105,7 +105,7 @@ def sheet_name(name: str) -> str:
 
 
 def sheets(names: Sequence[str]) -> list[str]:
-    """The names of all sheets; Excel tells no letters of different case apart."""
+    """The names of all sheets; Excel ignores the case of letters."""
     if len(set(names)) < len(names):
         raise InvalidParameter(
             parameter="releases", value=len(names), must="have different names in one workbook",
@@ -200,7 +200,7 @@ def csvw_text(release: Release, words: PublicWords) -> str:
     columns.append(
         {
             "name": "quality", "titles": ["quality"], "dc:description": f"{rule_of(release).sentence}.",
-            "datatype": {"base": "string", "format": "|".join(WORDS.values())},
+            "datatype": {"base": "string", "format": "|".join(rule_of(release).words)},
         }
     )  # fmt: skip
     stem = file_stem(release.name)
@@ -226,14 +226,16 @@ def csvw_text(release: Release, words: PublicWords) -> str:
 
 
 def _name(column: str) -> str:
-    """A name that CSVW takes: what is no letter of an address is spelled by its bytes, and none begins with a line."""
+    """A name that CSVW accepts: a character that no address may hold is spelled by its bytes, and no name begins with
+    a line.
+    """
     name = quote(column, safe="")
     name = re.sub(r"[~.-]", lambda odd: f"%{ord(odd[0]):02X}", name)
     return f"%5F{name[1:]}" if name.startswith("_") else name
 
 
 def _titles(column: str, words: PublicWords) -> list[str]:
-    """The heading as it stands in the file, then the label."""
+    """The heading of the file, then the label."""
     return list(dict.fromkeys([safe_text(column), words.column(column)]))
 
 
@@ -254,7 +256,7 @@ def _datatype(column: Any) -> Any:
 
 AGENCY = "TACIT"
 # Of the code list CL_OBS_STATUS: normal, low reliability, missing.
-STATUS = {WORDS[GOOD]: "A", WORDS[CARE]: "U", WORDS[NOISY]: "U", WORDS[ABSENT]: "O"}
+STATUS = {WORDS[GOOD]: "A", WORDS[CARE]: "U", WORDS[NOISY]: "U", WORDS[ABSENT]: "O", WORDS[UNJUDGED]: "A"}
 GONE = {"A": "U"}
 PERIOD = re.compile(
     r"\d{4}(-(A1|S[12]|T[123]|Q[1-4]|M?(0[1-9]|1[0-2])|W\d\d|(0[1-9]|1[0-2])-([0-2]\d|3[01])))?"
@@ -266,7 +268,7 @@ TAKEN = (
 
 
 def sdmx_text(release: Release, words: PublicWords, *, form: int = FORM) -> str:
-    """One release as SDMX-CSV; empty if there is no number or an interval has no end.
+    """One release as SDMX-CSV; empty without any number, or with an interval that has no end.
 
     Form 1 is that of the first version, for comparing.
     """
@@ -318,7 +320,7 @@ def _named(key: Any) -> str:
 
 
 def _head(label: str) -> str:
-    """The heading of a column of names: never that of a column of codes or of numbers."""
+    """The heading of a column of names, which never equals that of a column of codes or of numbers."""
     shown = safe_text(label)
     return f"{shown} (name)" if re.fullmatch(r"[A-Z0-9_-]+", shown) else shown
 

@@ -5,9 +5,9 @@ SHA-256 of the custodian's public key, 64 hexadecimal digits. Get it, and this f
 than the bundle: anybody who can change the bundle can change what lies in it.
 
 It finds every change of a byte: in the archive, in a file, in a certificate, in an entry of the ledger. It does not
-compute privacy bounds again (`tacit verify` does), and it does not see the rest of the ledger: with the signed anchor
-an auditor who may see the ledger can tell later whether it is the same one. Exit code 0: all holds. 1: something does
-not. 2: wrong arguments.
+compute privacy bounds again (`tacit verify` does), and it does not see the rest of the ledger. With the signed
+anchor, an auditor who may see the ledger can tell later whether it is the same one.
+Exit code 0: all holds. 1: something does not. 2: wrong arguments.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def pack(files: dict[str, bytes]) -> bytes:
 
 
 def unpack(data: bytes) -> dict[str, bytes]:
-    """The files of such an archive; anything that `pack` would write in another way is refused."""
+    """The files of such an archive; refuses any archive that `pack` would write differently."""
     found: dict[str, bytes] = {}
     at = 0
     while len(data) >= at + 30 and struct.unpack_from("<I", data, at)[0] == _LOCAL:
@@ -77,7 +77,7 @@ def unpack(data: bytes) -> dict[str, bytes]:
 
 
 def read(text: Any) -> Any:
-    """JSON in which no key stands twice and every number is one: two readers cannot read it in two ways."""
+    """JSON without repeated keys, NaN or infinity: two readers cannot read it in two ways."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len({name for name, _ in pairs}) != len(pairs):
@@ -243,7 +243,7 @@ def _signature(said: dict[str, Any], name: str, key: bytes, check: Any) -> list[
 def _entries(
     ledger: dict[str, Any], named: dict[str, Any], check: Any
 ) -> dict[int, tuple[str, dict[str, Any]]]:
-    """The entries by their numbers: of this charge alone, each once, linked, none later than the anchor."""
+    """The entries by their numbers: those of this charge only, each once, linked, none later than the anchor."""
     charge = named["sequence"]
     check(ledger["id"] == named["id"], "the entries are of another ledger than the manifest names")
     end, _, top = ledger["anchor"].partition(":")

@@ -48,7 +48,7 @@ def ready() -> None:
 
 
 def workbook(releases: Sequence[Release], words: PublicWords, *, form: int = FORM) -> bytes:
-    """The workbook as bytes; the same for the same releases and words. Form 1 is that of the first version."""
+    """The workbook as bytes, which depend only on the releases and words. Form 1 is that of the first version."""
     ready()
     import openpyxl
 
@@ -188,7 +188,7 @@ def _fill(
 
 
 def _whole(column: Any, release: Release) -> list[Any]:
-    """Printed numbers; those of counts as whole numbers."""
+    """Numbers in their printed form; counts as whole numbers."""
     whole = release.planned.question.statistic.whole
     return [int(v) if whole and float(v).is_integer() else v for v in np.asarray(column).tolist()]
 
@@ -198,7 +198,7 @@ def _plain(column: Any) -> list[Any]:
 
 
 def _cell(value: Any) -> Any:
-    """A number, a day, a flag, or a text that is no formula; no number is an empty cell."""
+    """A number, a day, a flag, or a text that is never a formula; a missing number is an empty cell."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool):

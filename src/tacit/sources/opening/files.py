@@ -73,7 +73,7 @@ separators (Shift-JIS, GBK), one bad byte would change the record: such encoding
 
 
 def kind_of(path: str) -> str:
-    """The kind of a file by its name; nothing if the ending is unknown."""
+    """The kind of a file by its name; None for an unknown ending."""
     lower = path.lower()
     return next((kind for kind, endings in ENDINGS.items() if lower.endswith(endings)), "")
 
@@ -152,7 +152,7 @@ class Files:
         if self.more and self.pattern:
             raise InvalidParameter(
                 parameter="pattern", value=True, must="be left out where files are listed",
-                hint="a list holds names; a pattern is one path",
+                hint="a list contains names; a pattern is one path",
             )  # fmt: skip
         self._fit()
         if self.decimal == "," and self.separator == ",":
@@ -190,7 +190,7 @@ class Files:
         return self.kind == "Parquet"
 
     def describe(self) -> dict[str, Any]:
-        """The options beside the path, as plain values, for plans and certificates; nothing for a plain path."""
+        """The options beside the path, as plain values, for plans and certificates; empty for a plain path."""
         found: dict[str, Any] = {
             "partitions": list(self.partitions), "multiline": self.multiline,
             "separator": SEPARATORS.get(self.separator or "", ""), "decimal": self.decimal,
@@ -200,7 +200,7 @@ class Files:
         return {word: value for word, value in found.items() if value}
 
     def states(self) -> tuple[FileState, ...]:
-        """The files as they are now: all that a pattern matches, each of them there, readable, and there once."""
+        """The present states of the files: all matches of a pattern, each readable and listed once."""
         names: Iterable[str] = sorted(glob.glob(self.path)) if self.pattern else self.paths
         paths = [Path(p) for p in names] or [Path(self.path)]
         if not all(kind_of(str(p)) == self.kind for p in paths) or not self.kind:

@@ -11,7 +11,8 @@ import datetime
 import decimal
 import math
 import numbers
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from tacit.sources.opening import Opened, Wish
 # A DuckDB of our own: in this process, with a limit on memory, a private folder, and one name for the rows.
 
 ROWS = "__tacit_rows"
-"""The table or view that questions are put to, whatever stands behind it."""
+"""The table or view that answers questions."""
 INCOMING = "__tacit_incoming"
 
 
@@ -50,7 +51,7 @@ _confined: list[str] | None = None
 
 
 def confine(folders: Iterable[Path]) -> None:
-    """From now on DuckDB reads and writes below these folders alone, in this process, and its settings are locked.
+    """Limits DuckDB, in this process, to these folders, and locks its settings.
 
     A server says so before it opens a table: whatever a query came to contain, it reaches no other file.
     """
@@ -64,6 +65,34 @@ def started(memory: str, source: str) -> Duck:
         lambda: Duck(memory), source=source, problem="cannot be opened: DuckDB does not start",
         hint='memory is a size such as "4GB", and the temporary folder must be there to write to',
     )  # fmt: skip
+
+
+class Interrupted:
+    """Batches that a thread of the engine asks for, until they are stopped.
+
+    Arrow reads ahead in a thread of its own, also after the query has failed: on a disk that is full it went on, and
+    the program could not end.
+    """
+
+    def __init__(self, batches: Iterable[Any]) -> None:
+        self._inner, self._one, self._over = iter(batches), threading.Lock(), False
+
+    def __iter__(self) -> Interrupted:
+        return self
+
+    def __next__(self) -> Any:
+        with self._one:
+            if self._over:
+                raise StopIteration
+            return next(self._inner)
+
+    def stop(self) -> None:
+        """Gives no more, and waits for what is being given."""
+        self._over = True
+        with self._one:
+            close = getattr(self._inner, "close", None)
+            if close is not None:
+                close()
 
 
 class Duck:
@@ -92,7 +121,7 @@ class Duck:
             self.run("SET enable_external_access = false")
             self.run("SET lock_configuration = true")
         self.kind = ""
-        """The object behind the name of the rows: a view, a table, or nothing yet."""
+        """The object under the name of the rows: a view, a table, or none so far."""
 
     def close(self) -> None:
         """Ends the connection and removes its folder."""
@@ -122,13 +151,23 @@ class Duck:
 
     def fill_from(self, batches: Iterable[Any], schema: Any) -> None:
         """The rows are these Arrow batches, in the types that were there before."""
+        types = self.types(ROWS)
+        listed = ", ".join(f"TRY_CAST({name_of(n)} AS {t}) AS {name_of(n)}" for n, t in types.items())
+        with self.coming(counted(batches), schema):
+            self.fill(f"SELECT {listed} FROM {INCOMING}")
+
+    @contextlib.contextmanager
+    def coming(self, batches: Iterable[Any], schema: Any) -> Iterator[None]:
+        """Arrow batches under the name of what comes in, for a query that reads them once."""
         import pyarrow as pa
 
-        types = self.types(ROWS)
-        self.offer(pa.RecordBatchReader.from_batches(schema, counted(batches)))
-        listed = ", ".join(f"TRY_CAST({name_of(n)} AS {t}) AS {name_of(n)}" for n, t in types.items())
-        self.fill(f"SELECT {listed} FROM {INCOMING}")
-        self.backend.con.unregister(INCOMING)
+        given = Interrupted(batches)
+        self.offer(pa.RecordBatchReader.from_batches(schema, given))
+        try:
+            yield
+        finally:
+            given.stop()
+            self.backend.con.unregister(INCOMING)
 
     def copy(self, table: Any) -> Any:
         """The rows are those of an Arrow table."""
@@ -250,7 +289,7 @@ def _converted(array: Any, target: Any) -> Any:
 
 
 def _scaled(array: Any, scale: Callable[[Any], Any], most: int, target: Any) -> Any:
-    """Whole numbers behind moments, in another unit; missing where that does not hold them."""
+    """Whole numbers behind moments, in another unit; missing if that unit does not hold them."""
     import numpy as np
     import pyarrow as pa
 
@@ -358,7 +397,7 @@ Parts = tuple[list[str], Callable[[str], Any], Callable[[Iterable[str]], dict[st
 
 
 def _copied(columns: dict[str, Any], schema: Any) -> Any:
-    """An Arrow table in memory of its own: what becomes of the frame afterwards is nobody's business here."""
+    """A separate Arrow table in memory, so that later changes of the frame have no effect."""
     import pyarrow as pa
 
     table = pa.table({name: plain_column(column) for name, column in columns.items()}).cast(schema)
@@ -466,7 +505,7 @@ def _texts(values: list[Any]) -> Any:
 
 
 def text_of_object(value: Any, *, key: bool = False) -> str | None:
-    """The text of one object; None if it has none. No behaviour of an object can stop it.
+    """The text of one object; None without one. No behaviour of an object can stop it.
 
     key: as in columns of numbers, a whole number is its key, and another one has none.
     """

@@ -2,11 +2,11 @@
 
 Two kinds of join keep what one unit can do within bounds; any other is refused.
 
-- **public**: the other table tells of nobody (prices of towns, names of codes), and has each key at most once, which is
-  checked, on it alone, before anything is charged, and again on every copy of it that is joined. Each row stays one
+- **public**: the other table describes nobody (prices of towns, names of codes), and has each key at most once. This
+is checked on it alone, before anything is charged, and again on every copy of it that is joined. Each row stays one
   row, and gets values that depend on its own key.
 - **same person**: the keys contain the person's column, and people are protected. A row meets rows of its own person
-  only, however many; what is kept of a person is bounded after the join.
+only, in any number; the join comes before the bound on the rows of a person.
 
 Rows without a match keep their place, with missing values. Keys are compared as text: 3, 3.0 and "3" are one key.
 """
@@ -120,7 +120,7 @@ class Joined:
 def join(table: Any, other: Any, *, on: str | Sequence[str], public: bool = False) -> Joined:
     """A table with the columns of another one: `join("visits.csv", "towns.csv", on="town", public=True)`.
 
-    public: the other table tells of nobody, and has each key once. Otherwise the keys must contain the column of the
+    public: the other table describes nobody, and has each key once. Otherwise the keys must contain the column of the
     person who is protected. See `tacit.sources.opening.joining` for why nothing else can be joined.
     """
     return Joined(table=table, other=other, on=(on,) if isinstance(on, str) else tuple(on), public=public)
@@ -147,7 +147,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _files(data: Any) -> set[tuple[int, int]]:
-    """The files of a table as the disk knows them; none for what lies in memory or is not there."""
+    """The files of a table as the disk knows them; empty for a table in memory or a missing one."""
     if not isinstance(data, str | os.PathLike):
         return set()
     places = getattr(data, "paths", (os.fspath(data),))
@@ -182,9 +182,9 @@ def _known(data: Any) -> set[str]:
 def open_joined(
     data: Joined, wish: Wish, engine: str | None, *, person: str | None, opener: Opener
 ) -> Opened:
-    """Both tables in one engine, the other one copied there.
+    """Both tables in one engine, to which the other one is copied.
 
-    Whenever one of them changes, both are opened anew by this function, so that what it checks holds for every copy.
+    If one of them changes, this function opens both again, so that its checks hold for every copy.
     """
     source = _name(data.other)
     if not data.public and (person is None or person not in data.on):
@@ -279,7 +279,7 @@ def _put_together(data: Joined, left: Opened, right: Opened, more: tuple[str, ..
 
 
 def _key(relation: Any, name: str) -> Any:
-    """A key as text: a whole number without a point, a day as it is written; missing where it is neither."""
+    """A key as text: a whole number without a point, a day in ISO form; missing for any other value."""
     engine = engine_of(relation)
     x = relation[name]
     kind = x.type()
@@ -298,7 +298,7 @@ def _key(relation: Any, name: str) -> Any:
 def digest_of_rows(names: Sequence[str], rows: Any) -> str:
     """The identity of a public table: the names of its columns, and its rows in any order.
 
-    Numbers are what they are, in whichever type they are kept, as far as all types are read alike: below 2^53. A value
+    Numbers count by value, in any type, as far as all types are read alike: below 2^53. A value
     that is no number has its kind, since a day or a decimal is not read as the text of it. It is not keyed: anybody may
     know a public table.
     """
@@ -355,7 +355,7 @@ class _Other:
         return bytewise(self._backend.table(self._name), engine_of(self._opened.relation))
 
     def bring(self, *, tell: bool = False) -> None:
-        """Its rows, as they are now; and a digest of them, for a public table that has no name (`content`)."""
+        """Its rows, in their present state; and a digest of them, for a public table without a name (`content`)."""
         if not self._loaded and self._opened.load is not None:
             self._opened.load()
             self._loaded = True

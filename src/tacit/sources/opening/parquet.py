@@ -1,7 +1,7 @@
 """Parquet files, read in place by the engine; and, where a row stops its reader, by way of Arrow.
 
-Before anything is paid the footers are looked at: that there is one, and that every part they name lies within the
-file. Files of a pattern may store a column in different types: one missing value makes floats of whole numbers in
+Before the charge, tacit looks at the footers: each must exist, and every part that it names must lie within the file.
+Files of a pattern may store a column in different types: one missing value makes floats of whole numbers in
 pandas, and no row may decide whether a table can be read. Then Arrow reads from the start, in a type that holds the
 values of all of them, text if need be. DuckDB's reader stops at bytes that are not UTF-8 and at moments
 that it cannot hold. Then the same rows are read with Arrow, which does not, and such values become missing.
@@ -44,7 +44,7 @@ TAIL = 8
 BATCH = 1 << 16
 INFINITE = (1 << 63) - 1
 DIGITS = 38
-"""Of a decimal; DuckDB reads longer ones as doubles, and wrongly."""
+"""The largest number of digits of a decimal; DuckDB reads longer ones wrongly, as doubles."""
 MOMENTS = "us"
 """The unit of moments of 96 bits in the engines; nanoseconds would wrap around outside of 1678 to 2262."""
 SAME = {("UUID", "BLOB")}
@@ -65,7 +65,8 @@ def open_parquet(asked: Files, wish: Wish) -> Opened:
 
 
 def _checked(asked: Files, paths: tuple[Path, ...], wish: Wish) -> tuple[Any, bool, bool]:
-    """The schema of the wanted columns; is it that of every file; and are all made up? From the footers."""
+    """The schema of the wanted columns; whether every file has it; and whether all files are made up.
+    From the footers."""
     import pyarrow as pa
 
     stored = [name for name in wish.columns if name not in asked.partitions]
@@ -169,7 +170,7 @@ def _opened(
     close: Callable[[], Any],
     brought: Callable[[], None],
 ) -> Opened:
-    """The table as the engine reads it, with our own reader to the rescue; by that alone where the types differ."""
+    """The table as the engine reads it, with our own reader as a fallback; by our reader alone if the types differ."""
     try:
         same, relation = error_boundary.metadata(shown, source=asked.path, problem=PROBLEM, hint=HINT)
     except BaseException:
@@ -282,7 +283,7 @@ def _batches(asked: Files, paths: tuple[Path, ...], wish: Wish, schema: Any) -> 
 
 
 def _viewed(column: Any, kind: Any, *, key: bool) -> Any:
-    """Bytes that the file calls words, as text, and values that other files store as text; the column otherwise."""
+    """Bytes that the file calls words, as text, and values that other files store as text; other columns unchanged."""
     import pyarrow as pa
 
     if pa.types.is_binary(column.type) and pa.types.is_string(kind):
@@ -297,7 +298,7 @@ def _viewed(column: Any, kind: Any, *, key: bool) -> Any:
 
 
 def _text(value: Any, *, key: bool) -> str | None:
-    """The text of a value of Arrow, the same for equal values of any type; None if it has none."""
+    """The text of a value of Arrow, the same for equal values of any type; None without one."""
     try:
         found = value.as_py()
     except Exception:

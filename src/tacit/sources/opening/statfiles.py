@@ -9,8 +9,8 @@ affected.
 A number with labels is its label where the column was declared as a category of words, else the number.
 
 SAS transport files of version 5 do not say how many rows they have. Blanks at their end may be padding or rows of
-people who answered nothing, and the reader takes them for padding. A row of which every byte is blank is therefore no
-record, wherever it stands: whether a row counts depends on that row alone. No number of rows is public then (`Facts`).
+people who answered nothing, and the reader takes them for padding. A row of blank bytes is therefore no record, in
+any place: whether a row counts depends on that row alone. No number of rows is public then (`Facts`).
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def open_statistics(asked: Files, wish: Wish) -> Opened:
 
 
 def _common(kinds: set[Any]) -> Any:
-    """A type that holds the values of columns of all these types; text where one of them is, or only one has days."""
+    """A type that holds the values of columns of all these types; text if one of them is text, or only one has days."""
     import pyarrow as pa
 
     if len(kinds) == 1:
@@ -197,7 +197,9 @@ def _encoding(asked: Files, path: Path, read: Read) -> str:
 
 
 def _days(kind: str, form: str) -> tuple[float, int] | None:
-    """The day coded by a number of this format: the length of a day, and the day of its zero; None for others."""
+    """The day coded by a number of this format: the length of a day, and the day of its zero; None for other
+    formats.
+    """
     form = form.upper()
     if kind == "Stata":
         form = form.replace("-", "")
@@ -279,7 +281,7 @@ def _day(value: Any, length: float, zero: int) -> int | None:
 
 
 def _decoded(text: str, encoding: str) -> str | None:
-    """Bytes that were read as if each were a character, as what they are; None if they are none."""
+    """The text of bytes that were read as one character each; None if they are no text."""
     try:
         return text.encode("latin-1").decode(encoding)
     except UnicodeError:
@@ -341,7 +343,7 @@ def names_of_workbook(asked: Files) -> list[str]:
 
 
 def _head_of_workbook(asked: Files, path: Path) -> dict[int, str]:
-    """The names by place; the first row that has a value, and nothing behind it."""
+    """The names by place; reads the first row that has a value, and no further."""
     found: dict[int, str] = error_boundary.metadata(
         lambda: next(_rows(path, asked), {}), source=asked.path, problem="is not a readable Excel workbook",
         hint="is it another kind of file? save it as .xlsx",

@@ -1,8 +1,8 @@
 """CSV and TSV files: text, line by line, until the declared types are given to it, after the charge.
 
-Nothing is guessed from the lines: neither marks nor types. The header alone is read when the file is opened. If the
-separator is not given, it is the one under which the header names all declared columns; of several, the one that gives
-the most columns.
+Nothing is guessed from the lines: neither marks nor types. The header alone is read when the file is opened. Without
+a given separator, tacit takes the one under which the header names all declared columns; of several, the one that
+gives the most columns.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class _TextStream:
         self._file.close()
 
     def read(self, size: int) -> bytes:
-        """The next bytes, about so many; none at the end of the file alone."""
+        """The next bytes, about this many; empty only at the end of the file."""
         self._more(size)
         made, self._made = self._made, b""
         return made
@@ -144,7 +144,7 @@ NEWLINE, RETURN, QUOTE = 10, 13, 34
 
 
 def header_line(path: str, encoding: str | None = None) -> str:
-    """The first line of the file, and nothing behind it."""
+    """The first line of the file; reads no further."""
     with opened(path, encoding) as file:
         line = file.readline(HEADER)
         # What is behind the limit would be read as the first record.
@@ -188,7 +188,7 @@ def records(
 
 
 def _blocks(file: Any, multiline: bool) -> Iterator[bytes]:
-    """Pieces of the file that hold whole records; a record that is too long leaves one that is wrong in its place."""
+    """Pieces of the file with whole records; a record that is too long is replaced by a wrong one."""
     held, skipping = b"", False
     while True:
         chunk = file.read(BLOCK)
@@ -325,7 +325,7 @@ def open_text(asked: Files, wish: Wish) -> Opened:
 
 
 def names_in(asked: Files, wanted: Sequence[str] = ()) -> tuple[str, list[str]]:
-    """The separator and the names of all columns, from the headers alone; an error where a wanted one is not there.
+    """The separator and the names of all columns, from the headers alone; an error if a wanted one is missing.
 
     A column without a name has an empty one.
     """

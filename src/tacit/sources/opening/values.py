@@ -90,11 +90,8 @@ def open_texts(
         return query, duck.backend.table(ROWS)
 
     def load(query: str) -> None:
-        import pyarrow as pa
-
-        duck.offer(pa.RecordBatchReader.from_batches(text_schema(), counted(batches())))
-        duck.fill(query)
-        duck.backend.con.unregister(INCOMING)
+        with duck.coming(counted(batches()), text_schema()):
+            duck.fill(query)
 
     try:
         query, relation = error_boundary.metadata(
@@ -150,11 +147,8 @@ def open_typed(batches: Callable[[], Iterator[Any]], schema: Any, wish: Wish, *,
     duck = started(wish.memory, source)
 
     def load() -> None:
-        import pyarrow as pa
-
-        duck.offer(pa.RecordBatchReader.from_batches(schema, batches()))
-        duck.fill(f"SELECT * FROM {INCOMING}")
-        duck.backend.con.unregister(INCOMING)
+        with duck.coming(batches(), schema):
+            duck.fill(f"SELECT * FROM {INCOMING}")
 
     try:
         relation = error_boundary.metadata(

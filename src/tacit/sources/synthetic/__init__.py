@@ -1,7 +1,7 @@
 """Made-up tables: a public survey to show and test with, and twins of declared tables to rehearse plans on.
 
 This folder alone may use numpy's seeded generator. Its draws describe nobody, are public by construction and never
-become noise: the randomness of releases comes from `noise.source` and from nowhere else. The same seed gives the same
+become noise: the randomness of releases comes only from `noise.source`. The same seed gives the same
 table with the same version of numpy.
 """
 

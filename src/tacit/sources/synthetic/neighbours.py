@@ -1,8 +1,8 @@
-"""Neighbouring made-up tables: the same rows but for one unit, from the declarations and the relation alone.
+"""Neighbouring made-up tables: equal except for one unit, made from the declarations and the relation alone.
 
 A unit under `rows()` is one row, under `people(...)` all rows of one id, also more than are used; `group_of` takes
-several units at once. The tables follow from the definition of the relation. Nothing here asks a statistic how far a
-unit may reach. The rows of the unit are extreme, missing, outside of what was declared, or ordinary; the other rows are
+several units at once. The tables follow from the definition of the relation. No statistic is asked here for the reach
+of a unit. The rows of the unit are extreme, missing, outside of what was declared, or ordinary; the other rows are
 ordinary, or there are none.
 """
 

@@ -1,6 +1,7 @@
 """A public survey of people who do not exist: 200,000 of them with several hospital visits each.
 
-One row a visit; what belongs to the person is the same on all of their rows. Made by vectorised draws from numpy's
+One row for each visit; a person's own facts are the same on all rows of that person.
+Made by vectorised draws from numpy's
 seeded generator in a second or two.
 """
 
@@ -202,7 +203,7 @@ def survey(*, people: int = PEOPLE, seed: int = SEED) -> pyarrow.Table:
 
 
 def write_survey(path: Path, *, people: int = PEOPLE, seed: int = SEED) -> int:
-    """Write the survey as Parquet; how many rows it has."""
+    """Writes the survey as Parquet; returns its number of rows."""
     import pyarrow.parquet
 
     table = survey(people=people, seed=seed)
@@ -262,7 +263,7 @@ def _days(draw: np.random.Generator, n: int) -> Integers:
 def _illness(
     draw: np.random.Generator, age: Floats, sex: Integers, day: Integers, frailty: Floats
 ) -> tuple[Integers, npt.NDArray[np.bool_], Integers, Floats]:
-    """Diagnosis by age, sex and season; then whether it was an emergency, how long it took, what it cost."""
+    """Diagnosis by age, sex and season; then emergency or not, duration, and cost."""
     band = np.minimum(age // 5, BANDS - 1).astype(np.int64)
     winter = ((day % 365.25) // 30.4375).astype(np.int64) % 12
     group = (band * 2 + sex) * 12 + winter

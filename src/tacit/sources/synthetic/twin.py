@@ -1,9 +1,9 @@
 """A synthetic twin: a table with the shape of a declared one, made from the declaration alone.
 
-A plan can be rehearsed on it, end to end, before anybody opens the data. It knows nothing of them, so it can
-reveal nothing; its statistics mean nothing either. Columns are independent of each other: numbers heap below the
-middle of their bounds, the first keys of a category are the commonest, days and flags are even. A share of the
-values is missing, and a share lies outside what was declared, so that both policies are rehearsed too.
+A plan can be rehearsed on it, end to end, before anybody opens the data. It is made without them, so it can reveal
+nothing; its statistics mean nothing either. Columns are independent of each other: numbers heap below the
+middle of their bounds, the first keys of a category are the commonest, days and flags are even. A share of the values
+is missing, and a share lies outside the declared range, so that both policies are rehearsed too.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ def twin(
     missing_share: float = 0.03,
     outside_share: float = 0.01,
 ) -> pyarrow.Table:
-    """A table of this many rows for the schema; with `people`, rows belong to so many persons, some with many."""
+    """A table with this number of rows for the schema; with `people`, rows belong to that number of persons, some
+    with many.
+    """
     import pyarrow
 
     declared = schema if isinstance(schema, Schema) else Schema(schema)
@@ -92,7 +94,7 @@ def write_table(table: pyarrow.Table, path: Path, *, ending: str | None = None) 
 
 
 def _people(draw: np.random.Generator, rows: int, people: int) -> npt.NDArray[np.int64]:
-    """Everybody has a row; the others go to people in proportion to a weight that few have much of."""
+    """Everybody has a row; the others go to people in proportion to a skewed weight."""
     weights = np.cumsum(draw.gamma(0.8, size=people))
     more = np.searchsorted(weights, draw.random(rows - people) * weights[-1], side="right")
     return draw.permutation(np.concatenate([np.arange(people), np.minimum(more, people - 1)])) + 1

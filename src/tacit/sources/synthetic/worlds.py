@@ -111,7 +111,8 @@ def known_entries(
     error_days: int = 14,
     seed: int = 1,
 ) -> Known:
-    """Eight entries of each, of which two are of items that the person does not have; dates are off by up to 14 days.
+    """Eight entries of each person, of which two are of items that the person does not have; dates are off by up to
+    14 days.
 
     `enough` lists the people who have so many entries.
     """

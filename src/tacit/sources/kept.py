@@ -1,0 +1,183 @@
+"""Bounded rows beside a ledger: written once for each version of a table, where a custodian asked for it.
+
+Bounding sorts all rows, which takes several times as long as a question. Without a request its result is let go with
+the table. In the folder of `tacit.ledger.keep_rows` it lies as a file of DuckDB, and whoever opens the same table next
+reads it from there: three analysts, twenty plans, a program that was killed and began again.
+
+The name of a file is a keyed digest of everything that its rows depend on: the state of the files that were read, how
+they were read, the declared columns, the person and the limit, the key, and the releases of tacit and of DuckDB. So
+rows are found only for the very state that they were made from, and any other makes them anew. A state that was younger
+than the clock of a file system can tell is not kept. Files whose data have changed or gone are removed by whoever keeps
+the next ones. What cannot be kept (a full disk, another's lock) is used from memory, as without a request.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from tacit.exact.data_classes import dataclass
+from tacit.ledger.rows_beside import ABOUT, LOCK
+from tacit.sources.facts import FileState
+from tacit.sources.tables import Table, keyed
+
+FORM = 1
+SETTLED = 2_000_000_000
+"""Nanoseconds after which a later change of a file shows in its times, on every file system that is in use."""
+PART = ".part"
+ROWS = "rows"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptRows:
+    """A folder for rows, the beginning of their names for a version, and how the data are read."""
+
+    folder: Path
+    mark: str
+    reading: Any = None
+
+
+def held_rows(table: Table, key: bytes, make: Callable[[], str]) -> Any:
+    """The bounded rows: from the folder, or made (as a temporary table, by its name) and kept there, or only made."""
+    place, backend = table.keep, table.relation.get_backend()
+    if place is None or not _settled(table):
+        return backend.table(make())
+    file = place.folder / f"{place.mark}-{_name(table, place, key)}"
+    if (found := _found(table, file)) is not None:
+        return found
+    made = None
+    try:
+        with _alone(place.folder) as mine:
+            _sweep(place.folder, all_parts=mine)
+            if (found := _found(table, file)) is not None:
+                return found
+            made = make()
+            if mine:
+                _write(table, made, file)
+                found = _found(table, file)
+    except Exception:
+        if made is None:
+            raise
+    if found is None:
+        return backend.table(made)
+    backend.con.execute(f"DROP TABLE {made}")
+    return found
+
+
+def _found(table: Table, file: Path) -> Any:
+    """The kept rows, if they are there and can be opened; what cannot is removed."""
+    if not file.exists():
+        return None
+    try:
+        return _shown(table, file)
+    except Exception:
+        file.unlink(missing_ok=True)
+        return None
+
+
+def _settled(table: Table) -> bool:
+    """Are the data files in place, in a state that every later change would differ from?"""
+    facts = table.facts
+    if not facts.files or len(facts.files) != len(facts.state):
+        return False
+    return all(max(f.changed_ns, f.modified_ns) + SETTLED < table.taken_at for f in facts.files)
+
+
+def _name(table: Table, place: KeptRows, key: bytes) -> str:
+    import duckdb
+
+    released = import_module("tacit").__version__
+    told = {
+        "form": FORM, "tacit": released, "duckdb": duckdb.__version__, "schema": table.schema.describe(),
+        "unit": str(table.unit), "person": table.person, "reading": place.reading, "public": table.facts.public,
+        "single": table.facts.single, "files": [_state(f) for f in table.facts.files],
+    }  # fmt: skip
+    digest = keyed(key, "tacit kept rows")
+    digest.update(json.dumps(told, sort_keys=True, default=str).encode())
+    return str(digest.hexdigest())
+
+
+def _state(file: FileState) -> dict[str, Any]:
+    return {**asdict(file), "path": str(file.path)}
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[bool]:
+    """One writer at a time: the next one waits, and finds what the first has written. False where nothing locks."""
+    try:
+        import fcntl
+    except ImportError:  # pragma: no cover - not a Unix
+        yield False
+        return
+    handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield True
+    finally:
+        os.close(handle)
+
+
+def _write(table: Table, made: str, file: Path) -> None:
+    """The rows, and beside them which files they are of; under their names when they are whole."""
+    backend, part = table.relation.get_backend(), file.with_name(file.name + PART)
+    about = file.with_name(file.name + ABOUT)
+    alias = f"__tacit_{secrets.token_hex(8)}"
+    try:
+        backend.con.execute(f"ATTACH {_text(str(part))} AS {alias}")
+        try:
+            part.chmod(0o600)
+            backend.con.execute(f"CREATE TABLE {alias}.{ROWS} AS FROM {made}")
+        finally:
+            backend.con.execute(f"DETACH {alias}")
+        handle = os.open(about, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with os.fdopen(handle, "w") as out:
+            json.dump([_state(f) for f in table.facts.files], out)
+        part.rename(file)
+    except BaseException:
+        for left in (part, part.with_name(part.name + ".wal"), about):
+            with contextlib.suppress(OSError):
+                left.unlink()
+        raise
+
+
+def _shown(table: Table, file: Path) -> Any:
+    """The kept rows as a table of the same connection, which is let go with it."""
+    backend, alias = table.relation.get_backend(), f"__tacit_{secrets.token_hex(8)}"
+    backend.con.execute(f"ATTACH {_text(str(file))} AS {alias} (READ_ONLY)")
+    table.on_close(lambda: backend.con.execute(f"DETACH {alias}"))
+    table.kept_in = file
+    return backend.table(ROWS, database=(alias, "main"))
+
+
+def _sweep(folder: Path, *, all_parts: bool) -> None:
+    """Removes rows of data that have changed or gone, and what a writer who was killed left behind."""
+    for about in folder.glob(f"*{ABOUT}"):
+        with contextlib.suppress(Exception):
+            files = json.loads(about.read_text())
+            if not all(_still(f) for f in files):
+                about.with_suffix("").unlink(missing_ok=True)
+                about.unlink()
+    if all_parts:
+        for part in [*folder.glob(f"*{PART}"), *folder.glob(f"*{PART}.wal")]:
+            with contextlib.suppress(OSError):
+                part.unlink()
+
+
+def _still(said: dict[str, Any]) -> bool:
+    try:
+        now = Path(said["path"]).stat()
+    except OSError:
+        return False
+    found = (now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns)
+    return found == tuple(said[n] for n in ("device", "inode", "size", "modified_ns", "changed_ns"))
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
