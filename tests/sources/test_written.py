@@ -251,9 +251,9 @@ def test_a_list_is_names_and_each_file_counts_once(tmp_path):
     os.link(tmp_path / "c.csv", tmp_path / "d.csv")
     (tmp_path / "e.csv").symlink_to(tmp_path / "c.csv")
     for twice in (["c.csv", "c.csv"], ["c.csv", "d.csv"], ["e.csv", "ab.csv", "c.csv"]):
-        with pytest.raises(BadData, match="one file under two names"):
+        with pytest.raises(BadData, match="one file that was given under two names"):
             open_table(files([tmp_path / n for n in twice]), schema=schema, unit=rows())
-    with pytest.raises(BadData, match="one file under two names"):
+    with pytest.raises(BadData, match="one file that was given under two names"):
         open_table(files(tmp_path / "[cde].csv", pattern=True), schema=schema, unit=rows())
     for wrong in ([], ["a.csv", "b.parquet"]):
         with pytest.raises((InvalidParameter, BadData)):

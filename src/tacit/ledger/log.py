@@ -9,6 +9,7 @@ import hmac
 import json
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -510,7 +511,8 @@ class Log:
             return work(connection), self._written
 
         done, wrote = self._store.write(noted, patience=patience)
-        with self._store.alone():
+        # Ctrl-C at the end of the block falls into the inner context, so that the lock is released all the same.
+        with self._store.alone(), nullcontext():
             # Unless another thread has caught up, or written, in the meantime.
             if wrote is not None and self._written is wrote and wrote[0] == self._digest:
                 _, self._sequence, self._digest, self._state = wrote
