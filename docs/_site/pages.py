@@ -16,6 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from formulas import typeset
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
@@ -99,13 +100,13 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
 
 
 def on_page_content(html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Code and links without a blank are names; in a table they are not broken at their hyphens."""
+    """Formulas are set. Code and links without a blank are names, which a table does not break at their hyphens."""
 
     def whole(cell: re.Match[str]) -> str:
         text = re.sub(r"<code>(?=[^<\s]+</code>)", '<code class="name">', cell[0])
         return re.sub(r'<a (href="[^"]*")>(?=[^<\s]+</a>)', r'<a class="name" \1>', text)
 
-    return re.sub(r"<td\b.*?</td>", whole, html, flags=re.S)
+    return re.sub(r"<td\b.*?</td>", whole, typeset(html), flags=re.S)
 
 
 def _linked(text: str, origin: str, here: str) -> str:

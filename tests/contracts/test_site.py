@@ -126,3 +126,29 @@ def test_names_in_tables_stay_whole(site: Path, texts: dict[Path, str]) -> None:
     assert len(cells) > 20
     assert all(cell.startswith('<code class="name">') for cell in cells)
     assert "nowrap" in (site / "assets" / "own" / "site.css").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("plain", "shown"),
+    [
+        ("e^(-g(x)/b)", "e<sup>-g(x)/b</sup>"),
+        ("e^{k e^{x_i}} 2", "e<sup>k e<sup>x<sub>i</sub></sup></sup> 2"),
+        ("P_1 ≤ e^-epsilon_1 P_2", "P<sub>1</sub> ≤ e<sup>-epsilon<sub>1</sub></sup> P<sub>2</sub>"),
+        ("x^-(a+b) and e^epsilon/2", "x<sup>-(a+b)</sup> and e<sup>epsilon</sup>/2"),
+        ("w^(r)_j, v_(k), x_{-i}", "w<sup>(r)</sup><sub>j</sub>, v<sub>(k)</sub>, x<sub>-i</sub>"),
+        ("10^-12 (x - c)^+ q^|k|", "10<sup>-12</sup> (x - c)<sup>+</sup> q<sup>|k|</sup>"),
+        # Names are no formulas, and neither code nor an address is touched.
+        ("noise_std l2_sensitivity random_data max_rows delta_at __all__", ""),
+        ('<code>x_i e^x</code> <a href="a_b.html#x_i">x</a> <pre>q^k\nx_1</pre>', ""),
+        ("a bracket that nobody closes: e^(1", ""),
+    ],
+)
+def test_formulas_are_set_and_names_are_not(plain: str, shown: str) -> None:
+    assert importlib.import_module("formulas").typeset(plain) == (shown or plain)
+
+
+@pytest.mark.slow
+def test_pages_of_theorems_have_set_formulas(site: Path, texts: dict[Path, str]) -> None:
+    assert "e<sup>-g(x)/b</sup>" in texts[site / "theory" / "k-norm.html"]
+    pages = [text for page, text in texts.items() if page.parent.name == "theory"]
+    assert sum("<sup>" in text for text in pages) > 100
