@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -20,7 +21,7 @@ from tacit.errors import InvalidParameter, NotAllowed
 from tacit.guarantees import people
 from tacit.ledger import Ledger, keep_rows, remove_rows
 from tacit.ledger.rows_beside import mark_of, rows_folder
-from tacit.sources import Schema, bounding, category, integer, kept, number, open_table
+from tacit.sources import Schema, bounding, category, facts, integer, kept, number, open_table
 from tacit.sources.kept import KeptRows
 
 KEY = b"an ordinary secret of the tests."
@@ -50,7 +51,7 @@ def old(path: Path, table: pa.Table) -> Path:
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files of a test are young: their states are settled here without a wait."""
-    monkeypatch.setattr(kept, "SETTLED", 0)
+    monkeypatch.setattr(facts, "SETTLED", 0)
 
 
 @pytest.fixture
@@ -153,7 +154,7 @@ def test_rows_of_a_file_that_is_gone_are_removed(path: Path, tmp_path: Path) -> 
 
 def test_a_young_file_is_not_kept(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Within the step of a file system's clock a change may leave all times as they were."""
-    monkeypatch.setattr(kept, "SETTLED", 3_600 * 10**9)
+    monkeypatch.setattr(facts, "SETTLED", 3_600 * 10**9)
     place = folder(tmp_path)
     assert answer(path, place)[1]
     assert files(place) == []
@@ -198,6 +199,78 @@ def test_a_disk_that_is_full_keeps_nothing_and_stops_nothing(
     assert files(place) == []
 
 
+@pytest.mark.parametrize("problem", ["no lock", "folder gone"])
+def test_what_cannot_be_kept_stops_nothing(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: str
+) -> None:
+    place, looked = folder(tmp_path), kept._found
+
+    def gone(*given: Any) -> Any:
+        found = looked(*given)
+        shutil.rmtree(place, ignore_errors=True)
+        return found
+
+    if problem == "no lock":
+        (place / "lock").mkdir()
+    else:
+        monkeypatch.setattr(kept, "_found", gone)
+    assert answer(path, place) == answer(path, None)
+
+
+def test_a_damaged_file_that_cannot_be_removed_stops_nothing(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = folder(tmp_path)
+    plain = answer(path, place)
+    held = files(place)[0]
+    body = bytearray(held.read_bytes())
+    body[len(body) // 4 : 3 * len(body) // 4] = bytes(len(body) // 2)
+    held.write_bytes(body)
+
+    def stays(self: Path, missing_ok: bool = False) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", stays)
+        assert answer(path, place)[0] == plain[0]
+
+
+def test_rows_behind_a_view_are_not_kept(path: Path, tmp_path: Path) -> None:
+    """A view of a database may read other files, whose state nobody looks at."""
+    base, place = tmp_path / "visits.duckdb", folder(tmp_path)
+    with duckdb.connect(str(base)) as connection:
+        connection.execute(f"CREATE VIEW visits AS FROM read_parquet('{path}')")
+        connection.execute(f"CREATE TABLE held AS FROM read_parquet('{path}')")
+    for view in ("visits", "held"):
+        data = tacit.files(base, view=view)
+        assert answer(data, place) == answer(data, None)
+        assert files(place) == []
+    old(path, rows(1, 400))
+    again = tacit.files(base, view="visits")
+    assert answer(again, place) == answer(again, None)
+
+
+def test_rows_of_a_relative_path_are_found_from_anywhere(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, other = folder(tmp_path), old(tmp_path / "other.parquet", rows(5))
+    monkeypatch.chdir(tmp_path)
+    assert answer(path.name, place)[1]
+    monkeypatch.chdir("/")
+    answer(other, place)
+    assert len(files(place)) == 2, "whoever keeps other rows from elsewhere leaves these"
+    assert not answer(path, place)[1]
+
+
+def test_a_file_without_its_description_is_removed(path: Path, tmp_path: Path) -> None:
+    """Nobody could tell any more when its data change."""
+    place = folder(tmp_path)
+    answer(path, place)
+    next(place.glob("*.json")).unlink()
+    answer(old(tmp_path / "next.parquet", rows(9)), place)
+    assert len(files(place)) == 1
+
+
 # --- who asks, and who may -----------------------------------------------------------------------------
 
 
@@ -239,6 +312,92 @@ def test_a_version_is_removed_alone_and_then_all(path: Path, tmp_path: Path) -> 
     assert not place.exists()
 
 
+def leftovers(place: Path) -> list[str]:
+    return sorted(p.name for p in place.iterdir() if p.name != "lock") if place.exists() else []
+
+
+@pytest.mark.parametrize("version", ["2026-01", None])
+def test_what_a_killed_writer_left_is_removed_with_the_version(path: Path, version: str | None) -> None:
+    with survey(path) as curator:
+        place = keep_rows(curator.ledger)
+        curator.release(tacit.count(by="kind"), epsilon=0.1)
+        held = files(place)[0]
+        shutil.copy(held, f"{held}.part")
+        Path(f"{held}.part.wal").write_bytes(b"rows in a journal")
+        next(place.glob("*.json")).unlink()
+        assert remove_rows(curator.ledger, version=version) == 1
+    assert leftovers(place) == []
+
+
+def test_rows_are_removed_from_a_folder_that_others_may_enter_by_now(path: Path) -> None:
+    with survey(path) as curator:
+        place = keep_rows(curator.ledger)
+        curator.release(tacit.count(by="kind"), epsilon=0.1)
+        place.chmod(0o755)
+        assert remove_rows(curator.ledger) == 1
+    assert not place.exists()
+
+
+@pytest.mark.parametrize("version", ["2026-01", None])
+def test_what_cannot_be_removed_is_said(path: Path, version: str | None) -> None:
+    with survey(path) as curator:
+        place = keep_rows(curator.ledger)
+        curator.release(tacit.count(by="kind"), epsilon=0.1)
+        held = files(place)[0]
+        held.unlink()
+        held.mkdir()
+        with pytest.raises(InvalidParameter, match="all that was kept can be removed"):
+            remove_rows(curator.ledger, version=version)
+        held.rmdir()
+        away = place.rename(path.parent / "away")
+        place.symlink_to(away)
+        with pytest.raises(InvalidParameter, match="all that was kept can be removed"):
+            remove_rows(curator.ledger, version=version)
+        assert away.exists(), "nothing behind a link is touched"
+        noted = [e.body["note"] for e in curator.ledger.entries() if e.kind == "note"]
+        assert not any("removed" in one for one in noted)
+
+
+def test_a_ledger_has_one_folder_by_all_its_names(path: Path) -> None:
+    with survey(path) as curator:
+        place = keep_rows(curator.ledger)
+        curator.release(tacit.count(by="kind"), epsilon=0.1)
+    link = path.parent / "by another name.ledger"
+    link.symlink_to(path.with_suffix(".ledger"))
+    with Ledger.open(link) as ledger:
+        assert rows_folder(ledger) == place
+        assert remove_rows(ledger) == 1
+    assert not place.exists()
+
+
+@pytest.mark.parametrize("moment", ["bounding", "writing", "naming"])
+@pytest.mark.parametrize("version", ["2026-01", None])
+def test_rows_that_are_removed_do_not_come_back(
+    path: Path, monkeypatch: pytest.MonkeyPatch, moment: str, version: str | None
+) -> None:
+    """A release that bounds rows while they are removed keeps nothing."""
+    room, name = {
+        "bounding": (bounding, "_sorted_in_duckdb"), "writing": (kept, "_text"), "naming": (kept, "_wanted")
+    }[moment]  # fmt: skip
+    plain, ledgers, times = getattr(room, name), [], [0]
+
+    def meanwhile(*given: Any) -> Any:
+        found = plain(*given)
+        times[0] += 1
+        if times[0] == (2 if moment == "naming" else 1):  # the first look at the lock is that of taking it
+            remove_rows(ledgers[0], version=version)
+        return found
+
+    with survey(path) as curator:
+        place = keep_rows(curator.ledger)
+        ledgers.append(curator.ledger)
+        with monkeypatch.context() as patch:
+            patch.setattr(room, name, meanwhile)
+            assert curator.release(tacit.count(by="kind"), epsilon=0.1).table.shape == (3, 4)
+        assert times[0] > 0
+        assert leftovers(place) == []
+
+
 def test_only_a_custodian_asks_and_removes(path: Path) -> None:
     with Ledger.create(
         path.with_suffix(".ledger"), budget=tacit.Guarantee(bound=BUDGET, unit=UNIT)
@@ -268,8 +427,8 @@ def test_a_folder_that_others_may_enter_is_not_used(path: Path) -> None:
 
 WORKER = """
 import sys, tacit
-from tacit.sources import kept
-kept.SETTLED = 0
+from tacit.sources import facts
+facts.SETTLED = 0
 with tacit.Curator(sys.argv[1], protect=tacit.people("who", at_most=3), budget=tacit.Pure(epsilon=100),
                    schema={"kind": tacit.category(["a", "b", "it's"])}, ledger=sys.argv[2], version=sys.argv[3]) as c:
     print(c.release(tacit.count(by="kind"), epsilon=0.1, key=sys.argv[4]).table["value"].tolist())

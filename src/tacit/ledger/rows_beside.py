@@ -8,6 +8,7 @@ These are rows of real people as declared, without noise. Removing them changes 
 from __future__ import annotations
 
 import os
+import re
 import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,16 +29,21 @@ REMOVED = "bounded rows were removed from beside the ledger"
 
 def rows_folder(ledger: Ledger) -> Path | None:
     """The folder for bounded rows, if a custodian asked for one; None if it is not safe to use as well."""
-    if ledger.path is None:
-        return None
-    folder = Path(f"{ledger.path}{ENDING}")
+    folder = _folder(ledger)
     try:
-        found = folder.lstat()
+        found = None if folder is None else folder.lstat()
     except OSError:
+        return None
+    if found is None:
         return None
     mine = not hasattr(os, "getuid") or found.st_uid == os.getuid()
     private = stat.S_ISDIR(found.st_mode) and not stat.S_IMODE(found.st_mode) & 0o077
     return folder if mine and private else None
+
+
+def _folder(ledger: Ledger) -> Path | None:
+    """Its place: beside the ledger's file, by whatever name that was opened; None for a ledger in a database."""
+    return None if ledger.path is None else Path(f"{os.path.realpath(ledger.path)}{ENDING}")
 
 
 def keep_rows(ledger: Ledger, *, by: str = CUSTODIAN) -> Path:
@@ -46,12 +52,12 @@ def keep_rows(ledger: Ledger, *, by: str = CUSTODIAN) -> Path:
     They tell of real people, and are not encrypted: the folder is for its owner alone, and belongs on a disk that is.
     """
     _custodian(ledger, by)
-    if ledger.path is None:
+    folder = _folder(ledger)
+    if folder is None:
         raise InvalidParameter(
             parameter="ledger", value="a database", must="be a file, beside which rows can be kept",
             hint="a table that lives in a database is bounded there",
         )  # fmt: skip
-    folder = Path(f"{ledger.path}{ENDING}")
     if rows_folder(ledger) is None:
         try:
             folder.mkdir(mode=0o700)
@@ -65,20 +71,35 @@ def keep_rows(ledger: Ledger, *, by: str = CUSTODIAN) -> Path:
 
 
 def remove_rows(ledger: Ledger, *, version: str | None = None, by: str = CUSTODIAN) -> int:
-    """Removes the rows of a version, or all of them and the folder, so that none are kept; the number of files gone."""
+    """Removes the rows of a version, or all of them and the folder, so that none are kept; the number of files gone.
+
+    What a writer who was killed left of them goes as well, and who writes at this moment keeps nothing. An error says
+    that something could not be removed.
+    """
     _custodian(ledger, by)
-    folder = rows_folder(ledger)
-    if folder is None:
+    folder = _folder(ledger)
+    if folder is None or not os.path.lexists(folder):
         return 0
+    mark = "[0-9a-f]{16}" if version is None else mark_of(ledger, version)
+    ours = re.compile(f"{mark}-.*" + (f"|{LOCK}" if version is None else "")).fullmatch
     gone = 0
-    for about in sorted(folder.glob(f"*{ABOUT}")):
-        if version is None or about.name.startswith(f"{mark_of(ledger, version)}-"):
-            gone += _gone(about.with_suffix(""))
-            _gone(about)
-    if version is None:
-        for left in folder.iterdir():
-            gone += _gone(left) and left.name != LOCK
-        folder.rmdir()
+    try:
+        if folder.is_symlink() or not folder.is_dir():
+            raise NotADirectoryError
+        # First the lock: a writer looks for it before it gives a file its name. Whoever had looked already may give
+        # one while the first listing is read, so that there are two.
+        (folder / LOCK).unlink(missing_ok=True)
+        for _ in range(2):
+            for path in [p for p in folder.iterdir() if ours(p.name)]:
+                path.unlink(missing_ok=True)
+                gone += not path.suffix and path.name != LOCK
+        if version is None:
+            folder.rmdir()
+    except OSError:
+        raise InvalidParameter(
+            parameter="ledger", value=str(folder), must="be a folder from which all that was kept can be removed",
+            hint="look into it, and remove by hand what is there: it may be rows of people",
+        ) from None  # fmt: skip
     ledger.note(REMOVED if version is None else f"{REMOVED}: those of one version", by=by)
     return gone
 
@@ -93,11 +114,3 @@ def mark_of(ledger: Ledger, version: str) -> str:
 def _custodian(ledger: Ledger, by: str) -> None:
     name = text("by", by)
     ledger._read(lambda state: state.register.custodian(name, "keep or remove rows beside the ledger"))
-
-
-def _gone(path: Path) -> bool:
-    try:
-        path.unlink()
-    except OSError:
-        return False
-    return True

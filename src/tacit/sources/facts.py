@@ -43,6 +43,15 @@ class FileState:
     changed_ns: int
 
 
+SETTLED = 2_000_000_000
+"""Nanoseconds after which a later change of a file shows in its times, on every file system that is in use."""
+
+
+def settled(files: Iterable[FileState], at: int) -> bool:
+    """Would every change that was made after this moment (in nanoseconds) show in the state of these files?"""
+    return all(max(f.changed_ns, f.modified_ns) + SETTLED < at for f in files)
+
+
 def states_of(paths: Iterable[Path], *, source: str, hint: str = "") -> tuple[FileState, ...]:
     """The states of these files; an error if one does not exist, or if two names are one file."""
     found = []

@@ -25,12 +25,11 @@ from typing import Any
 
 from tacit.exact.data_classes import dataclass
 from tacit.ledger.rows_beside import ABOUT, LOCK
-from tacit.sources.facts import FileState
-from tacit.sources.tables import Table, keyed
+from tacit.sources.facts import FileState, settled
+from tacit.sources.opening.databases import VIEW
+from tacit.sources.tables import Table, keyed, people_of
 
 FORM = 1
-SETTLED = 2_000_000_000
-"""Nanoseconds after which a later change of a file shows in its times, on every file system that is in use."""
 PART = ".part"
 ROWS = "rows"
 
@@ -52,19 +51,17 @@ def held_rows(table: Table, key: bytes, make: Callable[[], str]) -> Any:
     file = place.folder / f"{place.mark}-{_name(table, place, key)}"
     if (found := _found(table, file)) is not None:
         return found
-    made = None
-    try:
-        with _alone(place.folder) as mine:
-            _sweep(place.folder, all_parts=mine)
+    with _alone(place.folder) as lock:
+        if lock is not None:
+            _sweep(place.folder)
             if (found := _found(table, file)) is not None:
                 return found
-            made = make()
-            if mine:
-                _write(table, made, file)
+        # Only bounding itself may fail here: what cannot be kept stops no release.
+        made = make()
+        if lock is not None:
+            with contextlib.suppress(Exception):
+                _write(table, made, file, lock)
                 found = _found(table, file)
-    except Exception:
-        if made is None:
-            raise
     if found is None:
         return backend.table(made)
     backend.con.execute(f"DROP TABLE {made}")
@@ -73,30 +70,35 @@ def held_rows(table: Table, key: bytes, make: Callable[[], str]) -> Any:
 
 def _found(table: Table, file: Path) -> Any:
     """The kept rows, if they are there and can be opened; what cannot is removed."""
-    if not file.exists():
-        return None
-    try:
-        return _shown(table, file)
-    except Exception:
-        file.unlink(missing_ok=True)
-        return None
+    with contextlib.suppress(OSError):
+        if file.exists():
+            try:
+                return _shown(table, file)
+            except Exception:
+                file.unlink(missing_ok=True)
+    return None
 
 
 def _settled(table: Table) -> bool:
-    """Are the data files in place, in a state that every later change would differ from?"""
+    """Are the data files in place, in a state that every later change would differ from?
+
+    Behind a view lie other files, whose state nobody knows.
+    """
     facts = table.facts
-    if not facts.files or len(facts.files) != len(facts.state):
+    if VIEW in table.conditions or not facts.files or len(facts.files) != len(facts.state):
         return False
-    return all(max(f.changed_ns, f.modified_ns) + SETTLED < table.taken_at for f in facts.files)
+    return settled(facts.files, table.taken_at)
 
 
 def _name(table: Table, place: KeptRows, key: bytes) -> str:
     import duckdb
+    import ibis
 
-    released = import_module("tacit").__version__
+    released, whose = import_module("tacit").__version__, people_of(table.unit)
     told = {
-        "form": FORM, "tacit": released, "duckdb": duckdb.__version__, "schema": table.schema.describe(),
-        "unit": str(table.unit), "person": table.person, "reading": place.reading, "public": table.facts.public,
+        "form": FORM, "tacit": released, "duckdb": duckdb.__version__, "ibis": ibis.__version__,
+        "schema": table.schema.describe(), "unit": str(table.unit), "at_most": whose and whose.at_most,
+        "person": table.person, "reading": place.reading, "public": table.facts.public,
         "single": table.facts.single, "files": [_state(f) for f in table.facts.files],
     }  # fmt: skip
     digest = keyed(key, "tacit kept rows")
@@ -105,26 +107,33 @@ def _name(table: Table, place: KeptRows, key: bytes) -> str:
 
 
 def _state(file: FileState) -> dict[str, Any]:
-    return {**asdict(file), "path": str(file.path)}
+    return {**asdict(file), "path": os.path.abspath(file.path)}
 
 
 @contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[bool]:
-    """One writer at a time: the next one waits, and finds what the first has written. False where nothing locks."""
-    try:
-        import fcntl
-    except ImportError:  # pragma: no cover - not a Unix
-        yield False
-        return
-    handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield True
-    finally:
-        os.close(handle)
+def _alone(folder: Path) -> Iterator[int | None]:
+    """One writer at a time: the next one waits, and finds what the first has written. None where nothing locks."""
+    with contextlib.ExitStack() as stack:
+        lock = None
+        with contextlib.suppress(ImportError, OSError):
+            import fcntl
+
+            handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            stack.callback(os.close, handle)
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            lock = handle if _wanted(folder, handle) else None
+        yield lock
 
 
-def _write(table: Table, made: str, file: Path) -> None:
+def _wanted(folder: Path, lock: int) -> bool:
+    """Whether rows are still to be kept: who removes any takes the lock away first."""
+    try:
+        return os.path.samestat((folder / LOCK).lstat(), os.fstat(lock))
+    except OSError:
+        return False
+
+
+def _write(table: Table, made: str, file: Path, lock: int) -> None:
     """The rows, and beside them which files they are of; under their names when they are whole."""
     backend, part = table.relation.get_backend(), file.with_name(file.name + PART)
     about = file.with_name(file.name + ABOUT)
@@ -134,11 +143,15 @@ def _write(table: Table, made: str, file: Path) -> None:
         try:
             part.chmod(0o600)
             backend.con.execute(f"CREATE TABLE {alias}.{ROWS} AS FROM {made}")
+            # Detaching would pass over a disk that is full now, and leave rows in a journal.
+            backend.con.execute(f"CHECKPOINT {alias}")
         finally:
             backend.con.execute(f"DETACH {alias}")
         handle = os.open(about, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         with os.fdopen(handle, "w") as out:
             json.dump([_state(f) for f in table.facts.files], out)
+        if not _wanted(file.parent, lock):
+            raise OSError
         part.rename(file)
     except BaseException:
         for left in (part, part.with_name(part.name + ".wal"), about):
@@ -156,18 +169,24 @@ def _shown(table: Table, file: Path) -> Any:
     return backend.table(ROWS, database=(alias, "main"))
 
 
-def _sweep(folder: Path, *, all_parts: bool) -> None:
+def _sweep(folder: Path) -> None:
     """Removes rows of data that have changed or gone, and what a writer who was killed left behind."""
-    for about in folder.glob(f"*{ABOUT}"):
-        with contextlib.suppress(Exception):
-            files = json.loads(about.read_text())
-            if not all(_still(f) for f in files):
-                about.with_suffix("").unlink(missing_ok=True)
-                about.unlink()
-    if all_parts:
-        for part in [*folder.glob(f"*{PART}"), *folder.glob(f"*{PART}.wal")]:
-            with contextlib.suppress(OSError):
-                part.unlink()
+    for path in [*folder.glob("*-*")]:
+        with contextlib.suppress(OSError):
+            if path.suffix == ABOUT:
+                if not _of_now(path):
+                    path.with_suffix("").unlink(missing_ok=True)
+                    path.unlink()
+            elif path.suffix in (PART, ".wal") or not path.with_name(path.name + ABOUT).exists():
+                path.unlink()
+
+
+def _of_now(about: Path) -> bool:
+    """Are the files that it names as they were?"""
+    try:
+        return all(_still(f) for f in json.loads(about.read_text()))
+    except Exception:
+        return False
 
 
 def _still(said: dict[str, Any]) -> bool:

@@ -263,7 +263,8 @@ class Table:
             return error_boundary.rows(action, source=self.source)
         if self.kept_in is not None:
             # A damaged copy must not stop the table: it goes, perhaps the engine with it, and rows are bounded anew.
-            self.kept_in.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                self.kept_in.unlink(missing_ok=True)
             self.keep = self.kept_in = None
             error_boundary.rows(self._open_again, source=self.source)
             with contextlib.suppress(ReadFailed):
