@@ -10,6 +10,7 @@ import pytest
 import tacit
 from tacit.curator import planning as kept_plans
 from tacit.errors import UnknownColumn
+from tacit.exact.canonical import sha256
 
 
 def test_the_same_question_at_the_same_price_is_planned_once(make: Any) -> None:
@@ -96,3 +97,32 @@ def test_a_kept_certificate_says_what_one_made_anew_says(make: Any) -> None:
         for planned, made, one in said:
             plan.kept.clear()
             assert certify(plan, planned, ledger=ledger, made=made, values="a") == one
+
+
+def test_one_plan_is_another_request_for_another_key_version_or_analyst(make: Any) -> None:
+    """What is kept of the last request is used for that request alone."""
+    with make(tacit.Pure(epsilon=1.0)) as held:
+        plan = held.preview(tacit.count(by="state"), epsilon=0.125)
+        first, asked = held.release(plan, key="a"), held._asked
+        assert held.preview(plan) is plan
+        again = held.release(plan, key="b")
+        held.version = "next"
+        other = held.release(plan, key="a")
+        held.analyst = "somebody else"
+        third = held.release(plan, key="c")
+        assert not any(one[0].replayed for one in (first, again, other, third))
+        told = [(c.key, c.version, c.analyst) for c in held.ledger.charges()]
+        assert told == [
+            ("a", "", "curator"), ("b", "", "curator"), ("a", "next", "curator"), ("c", "next", "somebody else"),
+        ]  # fmt: skip
+        assert asked is not None
+        assert held.ledger.charges()[0].files == held.ledger.charges()[3].files
+
+
+def test_a_certificate_binds_the_text_of_values_that_is_written(make: Any) -> None:
+    with make() as held:
+        release = held.release(tacit.count(by="state"), epsilon=0.1)
+        written = release.to_csv()
+        assert release.certificate["values"]["sha256"] == sha256(written)
+        assert release.to_csv() == written
+        assert written.splitlines()[1].split(",")[1] == str(release.table["value"][0])

@@ -21,7 +21,7 @@ import pytest
 import tacit
 import tacit.statistics as ask
 from tacit.guarantees import people, rows
-from tacit.sources import Schema, category, integer, open_table, scratch
+from tacit.sources import Schema, category, facts, integer, open_table, scratch, tables
 
 KEY = b"0123456789abcdef-secret"
 SCHEMA = Schema({"g": category(["a", "b"]), "x": integer(0, 9)})
@@ -57,6 +57,22 @@ def test_a_file_that_was_replaced_is_read_anew_even_with_its_old_size_and_times(
         path.write_bytes(content)
         os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
         assert count(table, "g") == [10, 0]
+
+
+@pytest.mark.parametrize("young", [False, True])
+def test_a_file_in_one_state_is_digested_once_unless_it_is_young(tmp_path, monkeypatch, young):
+    """Within the step of a file system's clock a change may leave all times as they were."""
+    monkeypatch.setattr(facts, "SETTLED", 3_600 * 10**9 if young else 0)
+    plain, times = tables.of_files, []
+    monkeypatch.setattr(tables, "of_files", lambda *given: times.append(1) or plain(*given))
+    pq.write_table(pa.table(data(10)), tmp_path / "t.parquet")
+    with open_table(tmp_path / "t.parquet", schema=SCHEMA, unit=UNIT) as table:
+        first, before = table.digest(KEY), (tmp_path / "t.parquet").stat()
+        assert table.digest(KEY) == first
+        assert len(times) == (2 if young else 1)
+        pq.write_table(pa.table({**data(10), "g": ["a"] * 10}), tmp_path / "t.parquet")
+        os.utime(tmp_path / "t.parquet", ns=(before.st_atime_ns, before.st_mtime_ns))
+        assert table.digest(KEY) != first, "its times were set back"
 
 
 @UNITS

@@ -328,9 +328,11 @@ def _settled(plan: Plan, planned: Planned, made: dict[str, Any]) -> dict[str, An
             text = json.dumps(said, allow_nan=False)
         except (TypeError, ValueError):
             return said
-        if json.loads(text) != said:  # pragma: no cover - all that is said is plain
+        again = json.loads(text)
+        if again != said:  # pragma: no cover - all that is said is plain
             return said
         plan.kept[place] = text
+        return cast("dict[str, Any]", again)
     return cast("dict[str, Any]", json.loads(plan.kept[place]))
 
 

@@ -95,6 +95,9 @@ class Curator:
         self._source = noise_source(source)
         self._table: Table | None = None
         self._plans = KeptPlans()
+        # The last request, and the same with its files: a plan is priced, asked for and released one after the other.
+        self._asked: tuple[Plan, tuple[Any, ...], Request] | None = None
+        self._named: tuple[Request, Any, Request] | None = None
         self.budget = self._guarantee(budget)
         self.version = text("version", version, empty=True)
         self._lock, self._reading, self._closed = threading.RLock(), threading.Lock(), False
@@ -245,6 +248,10 @@ class Curator:
     def _request(self, plan: Plan, key: str, *, joint: bool = False) -> Request:
         if not joint:
             whole(plan)
+        said = (key, joint, self.analyst, self.version, self._resolver.table)
+        last = self._asked
+        if last is not None and last[0] is plan and last[1] == said:
+            return last[2]
         # In a joint plan each holder has files of its own, written as they are there.
         read = plan.reading == self.reading or joint
         if plan.unit != self.unit or plan.schema != self.schema or not read:
@@ -254,7 +261,7 @@ class Curator:
             )
         payable(plan.gamma, self.budget)
         payable_exactly(plan.charge, self.budget)
-        return Request(
+        made = Request(
             key=key,
             plan_digest=plan.digest,
             analyst=self.analyst,
@@ -268,12 +275,18 @@ class Curator:
             known_as=() if joint else plan.earlier,
             earlier=None if joint else lambda: earlier_requests(plan),
         )
+        self._asked = (plan, said, made)
+        return made
 
     def _about(self, request: Request, ledger: Ledger) -> Request:
         """The same request with the declared files, under this ledger's names for them."""
         folder = self._resolver.folder(ledger) or self._beside
         public = self._open().facts.public if nameless(self._data) else ()
-        return replace(request, files=declared_files(self._data, folder, public))
+        files = declared_files(self._data, folder, public)
+        last = self._named
+        if last is None or last[0] is not request or last[1] != files:
+            self._named = last = (request, files, replace(request, files=files))
+        return last[2]
 
     def request(self, plan: Plan, *, key: str | None = None, note: str = "") -> int:
         """Ask for an approval of exactly this plan; the number of the request. Charges nothing, reads no row."""

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 NUMBERS = ("value", "low", "high")
 MEASURED = "measured"
+SHORT = 1 << 20
+"""Characters of a text of values that is kept for the next who asks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +69,7 @@ class Release:
     """The noisy measurement of every value, if the release has it beside the value."""
     _certified: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     _stated: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _text: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -247,7 +250,14 @@ class Release:
 
     def to_csv(self) -> str:
         """The cells as CSV text, with their quality; no text in it is a formula (`tacit.curator.cells`)."""
-        return csv_text({**self.told, "quality": self.quality})
+        if (held := self._text.get("csv")) is not None:
+            return held
+        text = csv_text({**self.told, "quality": self.quality})
+        if (
+            len(text) <= SHORT
+        ):  # its digest and its file are made of one text; a long one is not held for that
+            self._text["csv"] = text
+        return text
 
     def to_arrow(self) -> pa.Table:
         """The cells as an Arrow table, with their quality; its metadata say whether it was withdrawn or replaced."""

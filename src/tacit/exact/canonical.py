@@ -20,6 +20,7 @@ DEEPEST = 101
 _SCALARS = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 _quoted = json.encoder.encode_basestring
 PLAIN = frozenset({str, int, float, bool, type(None)})
+TEXTS = frozenset({str})
 
 
 def canonical(value: Any, *, what: str = "value") -> str:
@@ -91,26 +92,32 @@ def mac(secret: bytes, purpose: str, text: str) -> str:
 
 def _only_plain(value: Any, what: str) -> None:
     # json.dumps turns the keys 1, 1.0, True and None into strings without a word: two contents, one text.
-    above = [iter((value,))]  # one iterator for each level of nesting
+    above = [
+        iter((value,))
+    ]  # one iterator for each level of nesting, over what is not plain by its type alone
     while above:
         for inner in above[-1]:
             if len(above) > DEEPEST:
                 raise _not_plain(what)
-            if isinstance(inner, dict):
-                if not all(type(key) is str or isinstance(key, str) for key in inner):
+            kind = type(inner)
+            if kind is dict or (kind is not list and isinstance(inner, dict)):
+                if not TEXTS.issuperset(map(type, inner)) and not all(isinstance(key, str) for key in inner):
                     raise _not_plain(what)
-                above.append(iter([held for held in inner.values() if type(held) not in PLAIN]))
-                break
-            if isinstance(inner, list | tuple):
+                held: Any = inner.values()
+            elif kind is list or isinstance(inner, list | tuple):
+                held = inner
                 kinds = set(map(type, inner))
                 if kinds <= {list, tuple}:
                     kinds = set(map(type, chain.from_iterable(inner)))
                 if kinds <= PLAIN:
                     continue  # a million keys, or pairs of them, at the speed of a set
-                above.append(iter(inner))
-                break
-            if not (inner is None or isinstance(inner, str | int | float)):
+            elif kind in PLAIN or isinstance(inner, str | int | float):
+                continue
+            else:
                 raise _not_plain(what)
+            if deeper := [one for one in held if type(one) not in PLAIN]:
+                above.append(iter(deeper))
+                break
         else:
             above.pop()
 

@@ -23,7 +23,7 @@ from tacit.guarantees import GroupOf, Neighbours, People, Rows, Unit
 from tacit.sources import error_boundary, spark
 from tacit.sources.compiling import selected
 from tacit.sources.engines import Engine, engine_of, memory_in_mib
-from tacit.sources.facts import Facts
+from tacit.sources.facts import Facts, settled
 from tacit.sources.made_up import MARK
 from tacit.sources.occupied import Lists
 from tacit.sources.opening import Opened, Wish
@@ -47,9 +47,9 @@ if TYPE_CHECKING:
 #
 # - Files up to 64 MiB: all bytes.
 # - Larger files: the size, the time of the last change, the first MiB, the last MiB (in a Parquet file the footer,
-#   with the place, size and statistics of every column chunk) and 64 blocks of 64 KiB in between. While a table is
-#   open,
-#   they are read again only if the size or the time has changed.
+#   with the place, size and statistics of every column chunk) and 64 blocks of 64 KiB in between.
+# - While a table is open, files are read again only if their state has changed, or if they are so young that a change
+#   may not show in it.
 # - Frames and engine tables: the number of rows and two order-free sums over a hash of each row, in the engine.
 
 WHOLE = 64 << 20
@@ -170,6 +170,7 @@ class Table:
         self._reading = False
         self._digests: dict[bytes, str] = {}
         self._stamped: dict[bytes, tuple[Any, ...]] = {}
+        self._digested: dict[bytes, int] = {}
         self._declared = ""
         self.keep: KeptRows | None = None
         self.kept_in: Path | None = None
@@ -362,11 +363,13 @@ class Table:
 
     def _digest(self, key: bytes) -> str:
         stamp, files = self.stamp(), self.facts.files if self._opened.in_place else ()
-        # A large file is not read again while its state stays: that is most of what its digest knows.
-        kept = all(file.size > WHOLE for file in files) if files else self._opened.owned
+        # A file is not read again while its state stays, if every change since the last time would show in that. Of a
+        # large file the state is most of what its digest knows.
+        large = all(file.size > WHOLE for file in files)
+        kept = large or settled(files, self._digested.get(key, 0)) if files else self._opened.owned
         if key in self._digests and kept and stamp == self._stamped.get(key):
             return self._digests[key]
-        self._stamped[key] = stamp
+        self._stamped[key], self._digested[key] = stamp, time.time_ns()
         if not self._declared:
             self._declared = json.dumps(self.schema.describe(), sort_keys=True, default=str)
         if files:
