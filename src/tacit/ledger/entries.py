@@ -409,6 +409,7 @@ class Entry:
     digest: str
     content: str = field(repr=False)
     body: Mapping[str, Any]
+    _charge: Charge | None = field(default=None, init=False, repr=False, compare=False)
 
     @classmethod
     def new(cls, *, sequence: int, previous: str, time: str, kind: str, **body: Any) -> Entry:
@@ -428,7 +429,13 @@ class Entry:
 
     def charge(self) -> Charge:
         """The charge of a `reserve` entry."""
-        return charge_of(self.body, sequence=self.sequence, time=self.body["time"])
+        if (
+            self._charge is None
+        ):  # whoever reads an entry needs it twice: to see that it can be read, and to add it up
+            made = charge_of(self.body, sequence=self.sequence, time=self.body["time"])
+            object.__setattr__(self, "_charge", made)
+        assert self._charge is not None
+        return self._charge
 
     def correction(self) -> Correction:
         """The content of a `withdraw` or `supersede` entry."""
