@@ -115,7 +115,7 @@ def visible(text: str) -> str:
 
 
 def shows_nothing(c: str) -> bool:
-    """Whether this character has no shape of its own. Blanks have one: they part words."""
+    """Whether this character has no shape of its own. Blanks count as having a shape, since they separate words."""
     return unicodedata.category(c) in _UNSEEN or ord(c) in _BLANK
 
 
@@ -199,7 +199,7 @@ class Closed(InvalidInput):
     def __init__(self, *, what: str = "curator") -> None:
         super().__init__(
             f"the {what} was closed",
-            hint="its budget is not given out anew; make another one with its ledger",
+            hint="its budget is not granted again; make another one with its ledger",
         )
 
 
@@ -258,7 +258,9 @@ class BadData(InvalidInput):
 
 
 class BadMessage(InvalidInput):
-    """Bytes that are no message of this joint release, or were altered on the way. Nothing was done with them."""
+    """Bytes that are not a message of this joint release, or that somebody altered on the way. Nothing was done with
+    them.
+    """
 
     def __init__(self, *, what: str, reason: str, hint: str = "") -> None:
         self.what = what
@@ -380,7 +382,7 @@ class BudgetExceeded(Refused):
 class JointRefused(Refused):
     """A joint release ends without a number: too few are left, or the views of the holders differ.
 
-    `charged` says what became of the charge of anybody who raises it.
+    `charged` says whether the charge of a holder who raises it is spent.
     """
 
     def __init__(self, *, reason: str, charged: str, hint: str = "", after_charge: bool = False) -> None:
@@ -405,7 +407,7 @@ class NoLaw(Refused):
 
 
 class NotAllowed(Refused):
-    """Who asks has not the role, the approval or the key for it. Nothing was charged."""
+    """The caller lacks the role, the approval or the key for it. Nothing was charged."""
 
     def __init__(self, *, who: str, what: str, reason: str, hint: str = "") -> None:
         self.who = who

@@ -259,7 +259,7 @@ def test_an_approver_who_names_a_plan_approves_no_other(
     approve = f"ledger approve survey.ledger {number} --as ada --sign ada.key --plan"
     code, out, err = said(capsys, f"{approve} other.toml")
     assert (code, out) == (2, "")
-    assert "be the plan that is asked" in err
+    assert "be the requested plan" in err
     shown = json.loads(said(capsys, "ledger show survey.ledger --json")[1])["requests"]
     assert [r["approved_by"] for r in shown] == [[]]
     assert said(capsys, f"{approve} plan.toml")[0] == 0

@@ -106,7 +106,7 @@ def test_a_misspelt_key_is_shown(say: Say) -> None:
     assert line.startswith("NOT FOR PUBLICATION | ! canton")
     assert "'Genève' (" in line
     assert "declared is 'Geneve')" in line
-    assert "1 of the 3 declared keys stand in no row" in told
+    assert "1 of the 3 declared keys occur in no row" in told
 
 
 def test_bounds_that_cut_everything_off_are_named(say: Say) -> None:

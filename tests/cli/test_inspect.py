@@ -182,7 +182,7 @@ def test_nothing_that_it_found_is_kept_and_its_mark_is(plan: Path, say: Say) -> 
     code, shown, _ = say("inspect", plan)
     assert code == 0
     assert PLANTED in shown
-    assert "1,470" in shown or "mean as it stands" in shown
+    assert "1,470" in shown or "mean of the stored values" in shown
     assert say("release", plan, "--out", out)[0] == 0
     made = [p for p in plan.parent.rglob("*") if p.is_file() and p.name != "t.csv"]
     assert {"t.ledger", "report.html", "manifest.json"} <= {p.name for p in made}

@@ -484,7 +484,7 @@ def test_what_else_stands_in_a_folder(made: Path, tmp_path: Path, capsys: pytest
     changes: dict[str, Change] = {
         "the folder has the files that are written, and no others": more_files,
         f"{one} has the parts of a certificate": edit(one, lambda c: c.update(note="CA has 7")),
-        f"{one} is written as its content is": text(one, '"confidence": 0.95', '"confidence": 0.950'),
+        f"{one} has exactly the text of its content": text(one, '"confidence": 0.95', '"confidence": 0.950'),
         "manifest.json says what the files were written from": edit(
             "manifest.json", lambda m: m.pop("written")
         ),

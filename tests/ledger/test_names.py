@@ -270,7 +270,7 @@ def test_an_approver_who_is_read_as_the_asker_does_not_approve(
         number, _ = ledger.request(ask("ann"))
         ledger.approve(number, by="ann\u3164", key=KEY)
         second, _ = ledger.request(ask("ann", "k2"))
-    with pytest.raises(NotAllowed, match="read as the asker's"):
+    with pytest.raises(NotAllowed, match="confused with the asker's"):
         ledger.reserve(ask("ann"))
     with pytest.raises(NotAllowed, match="who asked"):
         ledger.approve(second, by="ann\u3164", key=KEY)

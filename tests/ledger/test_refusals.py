@@ -153,7 +153,7 @@ def test_an_exact_answer_is_alone_in_its_ledger(tmp_path: Path) -> None:
 def test_budgets_without_a_running_total_are_refused() -> None:
     addable(given(BOTH))
     for budget, word in (
-        (given(BOTH, Priors(family="a", unknown_rows=2)), "auxiliary"), (given(BOTH, RANDOM), "chosen as one goes"),
+        (given(BOTH, Priors(family="a", unknown_rows=2)), "auxiliary"), (given(BOTH, RANDOM), "after earlier results"),
         (given(Pointwise(epsilon=1.0, delta=1e-6)), "no filter"),
     ):  # fmt: skip
         with pytest.raises(errors.NoLaw, match=word):

@@ -179,7 +179,7 @@ def test_a_holders_share_is_taken_by_contribute_alone(verb: str, unwrapped: bool
     for asked in (None, tacit.density("age", size=100, guarantee="pure", order=2), [tacit.count()] * 2):
         share = shared(c, asked)
         given = share._plan if unwrapped else share
-        with pytest.raises(InvalidParameter, match="go to contribute and nowhere else"):
+        with pytest.raises(InvalidParameter, match="be given to contribute, and to no other method"):
             tacit.inspect(c, given) if verb == "inspect" else getattr(c, verb)(given)  # type: ignore[arg-type]
         with pytest.raises(TacitError):
             c.release([given], epsilon=1)  # type: ignore[list-item]

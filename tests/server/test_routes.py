@@ -73,7 +73,7 @@ GRANTED: dict[tuple[str, str], set[str]] = {
     ("GET", "/api/v1/jobs/{job}/certificate"): SIGNED_IN,
 }
 SCOPE = {"/api/v1/tables/{table}/release", "/api/v1/tables/{table}/request", "/api/v1/jobs/{job}/cancel"}
-NO_ROLE = "you have not the role for this"
+NO_ROLE = "you do not have the role for this"
 
 
 def path_of(route: str) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import inspect
 import random
 import re
 from collections.abc import Iterator
@@ -19,6 +20,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 FEWEST_WORDS = 6
 _CODE = re.compile(r"^(```|~~~).*?^\1\s*$", re.DOTALL | re.MULTILINE)
+_STATEMENT = re.compile(
+    r"\s*(<|(SELECT|DELETE|INSERT|UPDATE|CREATE|ALTER|DROP|WITH|COPY|PRAGMA) )"
+)  # for a machine
 _END = re.compile(r"(?<=[.!?])[\"')*]*\s+(?=[A-Z`*\"(])")
 
 
@@ -61,7 +65,9 @@ def of_code() -> Iterator[tuple[str, str]]:
                 inside |= {id(v) for v in node.values}
             if not isinstance(node, ast.Constant | ast.JoinedStr) or id(node) in inside:
                 continue
-            for block in re.split(r"\n\s*\n|\n(?= {4,}\S)", _text(node)):
+            if _STATEMENT.match(text := inspect.cleandoc(_text(node))):
+                continue
+            for block in re.split(r"\n\s*\n|\n(?= {4,}\S)", text):
                 for sentence in split(block):
                     yield f"{path.relative_to(ROOT)}:{node.lineno}", sentence
 

@@ -49,9 +49,10 @@ TOLERANCE = 4e-4
 """The requested width of the grid; the result is certified for any width."""
 
 MANY = 256
-"""Of more different events than these, sums of epsilons, rhos and divergences are not tried beside the product of
-curves, which is never above them, though its computed end may be: epsilons and rhos are tried where its ends lie
-far apart, and rhos where an event is known by its rho only."""
+"""For plans with more distinct events than these, sums of epsilons, rhos and divergences are skipped, since the
+product of curves is never above them. Only its computed end may be: epsilons and rhos are tried if its two ends lie
+far apart, and rhos if an event is known by its rho only.
+"""
 
 ENOUGH = 1e-3
 """A certified enclosure this narrow is not improved upon: absolutely below an epsilon of 1, relatively above."""
@@ -174,9 +175,9 @@ def _renyi(parts: Counted, neighbours: Neighbours, orders: Sequence[float] = COM
 def _renyi_below(parts: Counted, neighbours: Neighbours, delta: float, epsilon: float) -> Renyi | None:
     """The Rényi bound at the orders that could give less than epsilon at this delta.
 
-    What an order adds to its divergence is known without it, and divergences rise with the order: from the first one
-    that is too large on, all are. Divergences of high orders are by far the slowest to compute, and some are known to
-    be too large without that.
+    The part that an order adds to its divergence is known in advance, and divergences rise with the order: if one
+    order is too large, all higher ones are. Divergences of high orders are by far the slowest to compute, and some can
+    be excluded without computing them.
     """
     curve = _pld(parts, neighbours)
     found: dict[float, float] = {}
@@ -387,8 +388,8 @@ ROUNDING_SLACK = Fraction(1, 10**9)
 def covers(bound: Bound, events: Sequence[Event], *, neighbours: str | Neighbours) -> bool:
     """Whether the account of these events is at most this bound, by any theorem.
 
-    False if no accountant has a number of this kind: a claim that cannot be shown is not covered. No events reveal
-    nothing, which every bound covers.
+    False if no accountant has a number of this kind: a claim that cannot be shown is not covered. An empty plan
+    reveals nothing, so every bound covers it.
     """
     instance("bound", bound, Bound, must="be a bound")
     given = listed("events", events, must="be a list of events")

@@ -19,13 +19,13 @@ Plan = Callable[[float], Event | Sequence[Event]]
 PRECISION = 1e-6
 _FURTHEST = 80 * math.log(2)
 _STEEP = 40.0
-"""Heights beyond this are taken as this: where epsilon is 0, or has no bound."""
+"""Larger heights count as this one, and so do points where epsilon is 0 or unbounded."""
 _MOST_PARABOLAS = 10
 """After this many tries every other one halves the bracket."""
 _SAMPLE = 16
-"""This many different events of a plan say about where to begin."""
+"""This many distinct events of a plan suffice to choose a starting point."""
 _MOST_WHOLE = 16
-"""After this many tries a whole number is near enough where the account cannot tell it from the next ones."""
+"""After this many tries a whole number is near enough if the account cannot distinguish it from its neighbours."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,11 +50,11 @@ def calibrate(
     """The value of the plan's one free parameter that just meets (epsilon, delta): to a part in a million, or as
     closely as the account itself is known (within a tenth of the width of its enclosure).
 
-    `more_noise=True` says that a larger value means more noise (a noise multiplier), and the smallest such
-    value is sought; False that it means less (an epsilon, a rho), and the largest is. The returned value is
-    one at which the certified upper end was computed and found within the target. `whole=True` seeks a whole number
-    of at least `least` (a number of steps), and gives the plan integers; `most` is the largest value that makes sense
-    (1 for a sampling rate).
+    With `more_noise=True` a larger value means more noise (a noise multiplier), and the search returns the smallest
+    sufficient value; with False it means less noise (an epsilon, a rho), and the search returns the largest. The
+    certified upper end at the returned value was computed, and lies within the target. `whole=True` seeks a whole
+    number of at least `least` (a number of steps), and gives the plan integers; `most` is the largest value that makes
+    sense (1 for a sampling rate).
     """
     target, level = non_negative("epsilon", epsilon), probability("delta", delta, below_one=True)
     relation = Neighbours.parse(neighbours)
@@ -139,9 +139,9 @@ class _Search:
     """A root of ln(epsilon/target) in x, the logarithm of the noise: falling, smooth, and nearly straight.
 
     Points on the side of too much noise are kept with their account: the answer is one of them. Parabolas through the
-    last three points (x as a function of the height) find the root in a few steps; what is sought lies a little on
-    the side of too much noise, so that the first point that is near enough is an answer. Where they do not, the
-    bracket is halved.
+    last three points (x as a function of the height) find the root in a few steps; the search aims slightly at the
+    side of too much noise, so that the first point that is near enough is an answer. Where they do not, the bracket is
+    halved.
     """
 
     def __init__(
@@ -230,7 +230,7 @@ class _Search:
         return wanted if self.bad < wanted < self.good else (self.good + self.bad) / 2
 
     def _further(self, root: float | None) -> float:
-        """Steps of growing length, at first as long as epsilon inversely proportional to noise asks for."""
+        """Steps of growing length; the first assumes that epsilon is inversely proportional to the noise."""
         x, height = self.tried[-1]
         if root is not None and len(self.tried) > 1:
             wanted = self._wanted(root)
@@ -276,9 +276,9 @@ def _whole(
 ) -> Calibration | None:
     """The largest whole number that meets the target, or the smallest where larger ones mean more noise.
 
-    Steps of growing length until it is on the other side, then narrowed: every other step where a power of the number
-    would put the root, every other one in the middle. Where numbers are so large that their accounts cannot be told
-    apart, the last one that meets the target within a tenth of the width.
+    The steps grow until they reach the other side. Then every other step goes to the root predicted by a power of the
+    number, and every other one to the middle. If the accounts of such large numbers cannot be distinguished, the
+    answer is the last one that meets the target within a tenth of the width.
     """
     top = LARGEST if math.isinf(most) else int(most)
     kept: dict[int, Account] = {}

@@ -254,7 +254,7 @@ def vocabulary() -> list[str]:
         )
         lines.append(f"{word:<{width}}  {values}: {entry.meaning}")
     lines.append(
-        "shuffled_WORD              people=: local answers of so many, seen in random order (replace-one)"
+        "shuffled_WORD              people=: local answers of this many people, seen in random order (replace-one)"
     )
     lines.append("subsampled_WORD            sampling_rate=: Poisson sampling before it (add-or-remove)")
     lines.append("without_replacement_WORD   sampling_rate=: a uniform sample of this share (replace-one)")
@@ -332,7 +332,7 @@ def describe(word: str, values: Mapping[str, Any]) -> DescribedEvent:
             parameter=free,
             value="?",
             must="be given",
-            hint="the cost does not rise or fall with it throughout, so that it cannot be sought",
+            hint="the cost is not monotone in it, so calibrate cannot search for it",
         )
 
     def filled(value: float | None) -> dict[str, Any]:

@@ -178,7 +178,7 @@ def _power(sizes: Floats, epsilons: Floats, deltas: Floats) -> Floats:
 WHOLE = Fraction(1, 10**9)
 """By how much probabilities may miss a sum of 1: floats do. Missing mass counts as an infinite loss."""
 ROUNDING_SLACK = Fraction(1, 2**40)
-"""By how much Q's masses are lowered, so that no last digit of a sum makes a loss smaller."""
+"""The reduction of Q's masses that covers rounding, so that no sum makes a loss smaller."""
 BITS = 256
 MOST = 1_000_000
 """No grid reaches further from 0 than this many steps."""
@@ -310,7 +310,7 @@ def _points(found: LossDistribution, width: float) -> list[Fraction]:
         )  # fmt: skip
     top = found.lowest + len(masses) - 1
     count = max(1, math.ceil(Fraction(found.step) * top / Fraction(width)))
-    refuse_if(count > MOST, "step", width, "be no so small part of the other's range")
+    refuse_if(count > MOST, "step", width, "be a larger part of the other's range")
     if found.step == width:
         return _at_its_own_points(found, masses, infinite_mass, count)
     wide = ball(Fraction(width))
@@ -324,7 +324,7 @@ def _points(found: LossDistribution, width: float) -> list[Fraction]:
 def _at_its_own_points(
     found: LossDistribution, masses: Sequence[arb], infinite_mass: arb, count: int
 ) -> list[Fraction]:
-    """The same in one pass from above: at a grid point the sums of p and of p e^{-loss} over what lies higher."""
+    """The same in one pass from above: at a grid point, the sums of p and of p e^{-loss} over the higher points."""
     fall, above, discounted = (-ball(Fraction(found.step))).exp(), ball(0), ball(0)
     ends = [ball(0)] * (count + 1)
     for k in range(count, -1, -1):

@@ -78,7 +78,7 @@ def from_dp_accounting(event: Any, *, depth: int = 0) -> Event:
 
 
 def _fraction(name: str, value: Any) -> Fraction:
-    """The number that was given, kept whole if it is a fraction."""
+    """The given number; a fraction stays a fraction."""
     number = float(value)
     if not (math.isfinite(number) and number > 0):
         raise InvalidParameter(parameter=name, value=number, must="be positive and finite")
@@ -137,7 +137,7 @@ def dp_accounting_source(event: Event) -> str:
 
 
 def _down(numerator: int, denominator: float) -> float:
-    """A quotient rounded down: less noise than there is."""
+    """A quotient rounded down, so that it states less noise than the event has."""
     return -up(-numerator / _fraction("epsilon", denominator))
 
 

@@ -186,7 +186,7 @@ class Filter(ABC):
         )
 
     def _must_be_a_point(self, bound: Bound) -> None:
-        """Refuse a curve: which of its (epsilon, delta) to add would be a choice of ours, and a wasteful one."""
+        """Refuse a curve: tacit would have to choose one of its (epsilon, delta), and would waste budget."""
         if isinstance(bound, GaussianDP | Concentrated | Renyi):
             kinds: dict[str, type[Bound]] = {GAUSSIAN.kind: GaussianDP, CONCENTRATED.kind: Concentrated}
             raise self._no_law(
@@ -204,8 +204,8 @@ class Filter(ABC):
 def _distinct(currency: Currency, amounts: Sequence[Amounts], asked: Amounts, left: Amounts) -> list[str]:
     """Sums in words, with enough digits that they do not contradict each other.
 
-    A refused amount reads larger than the amount left; and the amount spent, with something
-    left, reads smaller than both together.
+    Rounding shows a refused amount as larger than the amount left, and the amount spent as smaller than the budget
+    while anything is left.
     """
     pairs = [(n, asked[n], top) for n, top in left.items() if None not in (top, asked[n]) and asked[n] != top]
     for name, rest_of in left.items():
@@ -267,7 +267,9 @@ def _reaches(bound: Bound, kind: type[Bound]) -> bool:
 
 
 def _as(bound: Bound, kind: type[Any]) -> Any:
-    instance("bound", bound, Bound, must="be a bound", hint="a guarantee's is its .bound, if it holds always")
+    instance(
+        "bound", bound, Bound, must="be a bound", hint="a guarantee that always holds has a .bound: pass that"
+    )
     return bound if type(bound) is kind else convert(bound, kind)
 
 
@@ -305,7 +307,11 @@ class RenyiFilter(Filter):
 
     def _cost(self, bound: Bound, exact: Mapping[str, Fraction] = NOTHING) -> Amounts:
         instance(
-            "bound", bound, Bound, must="be a bound", hint="a guarantee's is its .bound, if it holds always"
+            "bound",
+            bound,
+            Bound,
+            must="be a bound",
+            hint="a guarantee that always holds has a .bound: pass that",
         )
         divergence = self._currency.of_bound(bound)
         if None in divergence.values():
@@ -410,5 +416,5 @@ def filter_for(budget: Bound) -> Filter:
         parameter="budget",
         value=budget.kind,
         must="be pure, approximate, concentrated, gaussian, or Rényi at one order",
-        hint="a composed profile is not a valid filter when parameters are chosen as one goes",
+        hint="a composed profile is not a valid filter when parameters depend on earlier results",
     )

@@ -62,7 +62,7 @@ class PTable:
         return np.where(counts <= last, counts, (counts - 1) % again + last - again + 1)
 
     def perturbed(self, counts: Integers, keys: Integers) -> Integers:
-        """Counts with what their cell keys add."""
+        """Counts with the changes by their cell keys."""
         return np.asarray(counts + self.values[self.row(counts), keys % self.keys])
 
 
@@ -124,7 +124,7 @@ def _law(support: npt.NDArray[Any], variance: float) -> npt.NDArray[np.float64]:
 
 
 def record_keys(rows: int, *, keys: int = KEYS, source: Source | None = None) -> Integers:
-    """A record key for each row, drawn once and kept with the table: who knows them can undo the noise."""
+    """A record key for each row, drawn once and kept with the table: anybody who knows the keys can undo the noise."""
     return Draws(source).below(np.full(whole("rows", rows), whole("keys", keys), dtype=np.int64))
 
 

@@ -260,8 +260,8 @@ def _problems(checked: Checked) -> list[str]:
     for one in checked.sensitive:
         if one.homogeneous:
             found.append(
-                f"Rows in classes with a single value of {one.column}: {one.homogeneous:,}. Who is known to be"
-                " in such a class is known to have its value."
+                f"Rows in classes with a single value of {one.column}: {one.homogeneous:,}. Anybody "
+                "known to be in such a class is known to have its value."
             )
         if math.isinf(one["delta-disclosure"]):
             found.append(

@@ -312,7 +312,7 @@ class Generalised:
 
     @property
     def lost(self) -> float:
-        """The loss as a share of what suppressing everything would lose."""
+        """The loss as a share of the loss by suppressing everything."""
         return self.loss / self.most if self.most else 0.0
 
 

@@ -34,7 +34,7 @@ from tacit.exact.data_classes import dataclass
 
 TINY = 1e-7
 FAR = 1e7
-"""A move that no interval of interest needs."""
+"""A distance beyond every interval of interest."""
 Cut = tuple[Integers, Floats, float]
 
 
@@ -221,8 +221,8 @@ class Pattern:
     """The suppressed cells. Arrays have the totals as the last place of each axis.
 
     low, high: the intervals that an attacker can still compute; published cells have their value twice, suppressed
-    ones whose interval was not asked for have NaN. cost and bound: of all suppressed cells, by the objective, and what
-    no pattern can go below.
+    ones whose interval was not asked for have NaN. cost and bound: the cost of all suppressed cells by the objective,
+    and a lower bound on the cost of any pattern.
     """
 
     counts: Integers
@@ -272,9 +272,9 @@ def suppress_cells(
 
     below: counts from 1 to below - 1 are primary (or `primary` says which cells are, totals included). protection: how
     far the attacker's interval must reach on both sides, no lower than 0. objective: the quantity to minimise, the
-    number
-    of suppressed cells or the sum of their counts. seconds: for the whole-number programs. intervals: of which cells
-    what an attacker can still compute is stated, "primary", "all" suppressed ones, or "none"; two programs a cell.
+    number of suppressed cells or the sum of their counts. seconds: for the whole-number programs. intervals: the cells
+    for which the attacker's interval is computed ("primary", "all" suppressed ones, or "none"); each takes two
+    programs.
     """
     if objective not in OBJECTIVES:
         raise UnknownName(what="objective", name=str(objective), known=OBJECTIVES)
@@ -397,7 +397,7 @@ class _SuppressionSearch:
         return close or enough or time.monotonic() > deadline
 
     def _line_cuts(self) -> None:
-        """Every line with a suppressed cell has a second one: necessary, and cheap to say."""
+        """Every line with a suppressed cell has a second one: a necessary condition that is cheap to state."""
         matrix = self.matrix.tocsr()
         for i in range(matrix.shape[0]):
             line = matrix.indices[matrix.indptr[i] : matrix.indptr[i + 1]]

@@ -50,10 +50,10 @@ class Score:
 class Finding:
     """What one attack says.
 
-    `exposed` are people, as the attacker numbers them (positions in the list of people that were attacked, or in
-    the release where the attacker had no list); `learned` says of each in turn what is claimed. `guessing` is the
-    chance that one guess without the attack is right, as the attacker can work it out from what is public; `alone`
-    says in words which guess that is.
+    `exposed` are people, as the attacker numbers them (positions in the list of people that were attacked, or in the
+    release where the attacker had no list); `learned` has the claim about each of them, in the same order. `guessing`
+    is the chance that one guess without the attack is right, as the attacker can work it out from what is public;
+    `alone` describes that guess.
     """
 
     attack: str

@@ -122,7 +122,7 @@ def match_matrix(shown: Sequence[Any], own: Sequence[Any]) -> Booleans:
 
 
 OTHER = object()
-"""A value that no release shows: what is missing may be that one too."""
+"""A value that no release shows: a missing entry may stand for it."""
 
 
 def _known(releases: Sequence[Columns], sensitive: str) -> dict[Any, int]:
@@ -228,8 +228,8 @@ def possible_values(
 ) -> list[set[Any]]:
     """The sensitive values that each person may have by one release.
 
-    Published values may be generalised (`130**`, `<30`, `20-29`); see `Generalised`. Nobody whom no class
-    agrees with is in the release, and then no value is left.
+    Published values may be generalised (`130**`, `<30`, `20-29`); see `Generalised`. A person with whom no class
+    agrees is not in the release, and no value remains for that person.
     """
     check_roles(release, quasi, sensitive)
     known = _known([release], sensitive)

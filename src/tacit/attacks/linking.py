@@ -106,8 +106,8 @@ def background(
 ) -> Finding:
     """Somebody knows that a person does not have some of the values: classes that have then one value left.
 
-    Exposed are the rows with that value, since the background knowledge is true for them. The rate at which
-    guessing is right is that of the commonest value among those that are not ruled out.
+    Exposed are the rows with that value, since the background knowledge is true for them. The success rate of guessing
+    is the share of the most frequent value that is not ruled out.
     """
     import numpy as np
 
@@ -133,8 +133,8 @@ def skewness(
 ) -> Finding:
     """Rows whose class has a value at least `factor` times as often as the whole table has it.
 
-    Nobody is certain of anything, and a belief has moved all the same: from the share of the value in the table to its
-    share in the class. Learned is that share.
+    Nobody learns anything for certain, but a belief moves: from the share of the value in the table to its share in
+    the class. Learned is that share.
     """
     import numpy as np
 
@@ -170,9 +170,10 @@ def skewness(
 def link(release: Columns, known: Columns, *, quasi: Sequence[str], sensitive: str | None = None) -> Finding:
     """Name the people of a list in a release.
 
-    Exposed are the people on the list whose quasi-identifiers occur in exactly one row of the release and on exactly
-    one line of the list. Learned is the sensitive value of that row, or its number. It is right if the person is in
-    the release at all and the list has no errors: an outsider who does not know that has a probable name, not a proof.
+    The exposed people are those on the list whose quasi-identifiers occur in exactly one row of the release and on
+    exactly one line of the list. Learned is the sensitive value of that row, or its number. A match is right if the
+    person is in the release and the list has no errors: an outsider who does not know that has a probable name, not a
+    proof.
     """
     import numpy as np
 
@@ -405,8 +406,8 @@ def link_histories(
 ) -> Finding:
     """Name people in a release of histories, from some known entries of each.
 
-    Both tables have a line for each entry; `person` in the release is a pseudonym, in `known` it is a name. Exposed are
-    the people, in the order of their first line, whose best match stands out; learned is the pseudonym.
+    Both tables have a line for each entry; `person` in the release is a pseudonym, in `known` it is a name. The
+    exposed people are those whose best match stands out, in the order of their first line; learned is the pseudonym.
     """
     import numpy as np
 

@@ -185,10 +185,10 @@ def dalenius(
     at all.
 
     The world is drawn from `prior`; Bob's secret is a fair coin that has nothing to do with it, and his row is not in
-    the data. Of a statement S about the world somebody knows whether "secret = S" holds (a bit that alone says
+    the data. Somebody knows whether "secret = S" holds, for a statement S about the world (alone, this bit says
     nothing of the secret). Then Pr[secret | that they agree, outcome] = Pr[S | outcome], which differs from Pr[S] for
-    some S and outcome unless the outcome is independent of the world. So what satisfies the definition for every
-    auxiliary information is useless.
+    some S and outcome unless the outcome is independent of the world. So a release that satisfies the definition for
+    every auxiliary information is useless.
     """
     if sum(prior.values()) != 1 or any(p < 0 for p in prior.values()) or set(prior) != set(mechanism):
         raise InvalidParameter(
@@ -282,7 +282,7 @@ def textbook_laplace(answers: npt.ArrayLike, *, noise_scale: float, draws: Draws
 
 
 def possible(published: npt.ArrayLike, answer: float, *, noise_scale: float) -> Booleans:
-    """Could the textbook sampler have published this, were that the answer?"""
+    """Whether the textbook sampler could have published this number for that answer."""
     import numpy as np
 
     y = np.asarray(published, dtype=np.float64)

@@ -199,7 +199,7 @@ if TYPE_CHECKING:
 
 STEPS, LOOK = 2000, 5
 CLOSE = 1e-6
-"""The gap that ends it, as a share of the error that is left."""
+"""The gap at which the solver stops, as a share of the remaining error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

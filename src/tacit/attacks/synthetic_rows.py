@@ -47,8 +47,8 @@ def replay(
 
     columns: the columns to compare; by default all that the three tables share. Numbers are measured in interquartile
     ranges of the synthetic rows, any other two values are 1 apart, and so is a missing one from all others. `copies`
-    counts people with a row that is repeated exactly, `copies_of_others` the same of the others, who show what chance
-    does; `area_under_curve` is the probability that one of the people has a smaller score than one of the others.
+    counts people with an exactly repeated row, and `copies_of_others` counts others with one, as a baseline;
+    `area_under_curve` is the probability that one of the people has a smaller score than one of the others.
     """
     import numpy as np
 

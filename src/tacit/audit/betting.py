@@ -32,7 +32,7 @@ STAKE = 0.75
 TOGETHER = 2.0
 """Standard errors below which the frequencies of two opposite events are taken for one."""
 UNSTAKED = 3.0
-"""By how much a strategy that is only watched must be ahead to lead."""
+"""The lead that a merely watched strategy needs to become the leader."""
 FORGET = 0.8
 """The share of a strategy's past gains that counts when the leader of the next stage is chosen."""
 LEADER = 0.5
@@ -54,7 +54,7 @@ class CoinBets:
     logs: Floats
     """ln of the factor by level, coin and claim."""
     staked: Booleans
-    """By claim: did the past promise enough for a bet? Other bets are only watched."""
+    """By claim, whether the past promises enough for a bet. Other bets are only watched."""
 
     @classmethod
     def on(cls, levels: Levels, q: Floats) -> CoinBets:
@@ -257,7 +257,7 @@ class Wealth:
         If `staked` (by strategy and claim) is false, the bet was only watched, to choose later leaders.
 
         `cost` is the number of outputs a bet, 1 or 2; `needed` the ln of the wealth that rejects. `fixed` is the ln of
-        the wealth of this pair's fixed bets after the outputs with the numbers in `at`; they have been made.
+        the wealth of this pair's fixed bets after the outputs numbered in `at`; these bets have been made already.
         """
         if at is None:
             at = moments(paths.shape[1])

@@ -241,7 +241,7 @@ def opinion_on(
     except Malformed as problem:
         return Opinion(stated=stated, confirmed=False, why=str(problem))
     except (Unconfirmed, ArithmeticError, KeyError, TypeError, ValueError) as problem:
-        why = str(problem) if isinstance(problem, Unconfirmed) else "it is not of a form that is known here"
+        why = str(problem) if isinstance(problem, Unconfirmed) else "its form is unknown here"
         return Opinion(stated=stated, confirmed=None, why=why)
     limit = Fraction(bound[_MAIN[bound["kind"]]]) if bound["kind"] in _MAIN else Fraction(1)
     if found is None:
@@ -440,9 +440,9 @@ def _by_curve(
 ) -> tuple[Fraction, Fraction | None]:
     """A lower end (0 if none is known) and the upper end for both orders of neighbours, on one grid of losses.
 
-    One run has its curve, which needs no grid. Of several, the straight lines lie below the curve of losses that are
-    all rounded up to the next point, which is the true one with every loss at most a step larger: n runs that have
-    epsilon on the grid truly have epsilon - n steps, but for what was cut off.
+    One run has its curve, which needs no grid. For several runs, the straight lines lie below the curve whose losses
+    are all rounded up to the next point, and rounding raises a loss by at most a step: if n runs have epsilon on the
+    grid, their true epsilon is at least epsilon - n steps, apart from the cut-off part.
     """
     step, runs = exact(width), _merged(counts)
     number = sum(runs.values())
@@ -510,7 +510,7 @@ def _crossing(h: Curve, delta: float) -> Ends:
 
 
 def _merged(counts: Counter[str]) -> Counter[str]:
-    """Gaussian noises together are one, since mu^2 adds up (a rotation of normal noise); and so do rhos."""
+    """Several Gaussian noises count as one, since their mu^2 add up (a rotation of normal noise), and so do rhos."""
     squared, rho, rest = Fraction(0), Fraction(0), Counter[str]()
     for text, times in counts.items():
         event = json.loads(text)

@@ -567,8 +567,7 @@ def _vector(given: Mapping[str, Any], neighbours: str, step: arb | None) -> tupl
     """The largest over the moves whose squares add up to at most q, each coordinate a noise of its own.
 
     A coordinate that moves further has the larger curve. So a move does not count if another one is at least as large
-    in every coordinate. What
-    has too many moves, or moves too far, has the curve of its rho, which is above.
+    in every coordinate. A vector with too many moves, or too large ones, gets the curve of its rho, which lies above.
     """
     square, std = int(given["squared_sensitivity"]), Fraction(given["noise_std"])
     moves = _moves(square, min(int(given["coordinates"]), square))

@@ -36,11 +36,11 @@ LEAST_SEEN = 3
 COLUMNS = ("numbers along the difference of the inputs", "number 1", "sum", "number 2", "largest")
 """Columns whose ends are events."""
 BOTH = 3.0
-"""How much more is bet on both ends of a column at once than on one: most noise tells at both."""
+"""The weight of bets on both ends of a column at once, relative to bets on one end: most noise shows at both."""
 SHARES = {
     "signs": 0.45, "signs and numbers": 0.3, "columns 0": 0.12, "columns 1": 0.04, "lowest bits": 0.02, "outputs": 0.07,
 }  # fmt: skip
-"""The parts of the wealth. What is kept for events that are not yet chosen is not bet."""
+"""The parts of the wealth. The wealth reserved for events that are not yet chosen is not bet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

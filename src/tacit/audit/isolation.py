@@ -193,7 +193,9 @@ _GARBLED = (
 
 
 def _reply(data: bytes) -> Any:
-    """A reply of the process. The function may have written there, too: what is no reply is named so."""
+    """A reply of the process. The function may have written there, too: output that is no reply gets an error that
+    says so.
+    """
     try:
         said = _PlainReader(io.BytesIO(data)).load()
     except Exception:

@@ -50,7 +50,7 @@ class Levels:
     ones: Floats
     zeros: Floats
     events: bool
-    """Are these fine bins, of which runs from one end are events, instead of levels that are clearly apart?"""
+    """True for fine bins, of which runs from one end are events; False for levels that are clearly apart."""
     words: Callable[[int, bool], str]
     """An event in words: all levels from this one on (True), or up to this one (False)."""
 
@@ -135,7 +135,7 @@ def _share(pool: Sequence[float]) -> float:
 
 def table(encoder: Encoder, columns: Floats, outputs: Sequence[Output], bits: Integers) -> Levels | None:
     """Whole outputs that occur again: their frequencies for either neighbour.
-    Here an output counts that one side never gives.
+    This finds an output that one side never gives.
 
     The honest score of a past output leaves that output out.
     """
@@ -176,7 +176,7 @@ def _told(output: Output) -> str:
 def projection(
     encoder: Encoder, columns: Floats, outputs: Sequence[Output], bits: Integers, q: float = 0.5
 ) -> Levels | None:
-    """One column and one direction: the one whose levels promised most on the past."""
+    """The column and direction whose levels promised most on past outputs."""
     ready = np.where(np.isnan(columns), -np.inf, columns)
     varied = np.flatnonzero(ready.max(axis=0) > ready.min(axis=0))
     if not varied.size:
@@ -187,7 +187,7 @@ def projection(
 
 
 def _ends_gain(columns: Floats, bits: Integers, q: float) -> Floats:
-    """By column and direction, what the best event of each end would have gained: all columns at once."""
+    """By column and direction, the gain of the best event of each end, for all columns at once."""
     n = len(columns)
     order = np.argsort(columns, axis=0, kind="stable")
     ordered, ones = np.take_along_axis(columns, order, axis=0), bits[order]

@@ -81,7 +81,7 @@ class Tape:
         self.kept = len(self.made)
 
     def rewind(self, seed: int | None = None) -> None:
-        """From the first word on, of this tape or of another one."""
+        """Starts again at the first word, of this tape or of another one."""
         if seed not in (None, self.seed):
             self._answers.clear()
         self._asked = 0

@@ -37,7 +37,7 @@ def _found(what: str, question: Question, said: Any) -> Iterator[CheckResult]:
         opinion = question(said)
     except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):
         # A certificate of a later version, or one that was changed, may have any shape.
-        yield CheckResult(what=what, holds=None, why="it is not of a form that is known here")
+        yield CheckResult(what=what, holds=None, why="its form is unknown here")
         return
     if opinion is not None:
         found = "" if opinion.found is None else f"found {opinion.found:.6g} for {opinion.stated}"

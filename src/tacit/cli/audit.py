@@ -65,10 +65,10 @@ def audit(
 
     States a lower bound on its epsilon that is valid at any time.
 
-    A function: first a replay, where both neighbours meet the same noise, and the first line where they part is named;
-    then bets against the claim on fresh outputs, in a process of its own. A plan: the same for every release, on
-    made-up neighbours; no data are read and nothing is charged. Answers of a system: confidence limits for its epsilon.
-    Exits with 1 if a claim is rejected or a replay accuses.
+    For a function, a replay first gives both neighbours the same noise and names the first line where they diverge.
+    Then come bets against the claim on fresh outputs, in a process of its own. For a plan, the same for every release,
+    on made-up neighbours; no data are read and nothing is charged. Answers of a system: confidence limits for its
+    epsilon. Exits with 1 if a claim is rejected or a replay accuses.
     """
     if out is not None and out.suffix.lower() not in (".html", ".htm"):
         raise InvalidParameter(parameter="--out", value=str(out), must="end in .html")

@@ -249,7 +249,7 @@ def treat(
     if out.exists() and table.exists() and out.samefile(table):
         raise InvalidParameter(
             parameter="--out", value=str(out), must="be another file than the table",
-            hint="what a treatment takes away could not be brought back",
+            hint="the treatment would overwrite the original values",
         )  # fmt: skip
     if generalise and mondrian:
         raise InvalidParameter(parameter="--mondrian", value=True, must="not go with --generalise")

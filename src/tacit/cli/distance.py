@@ -24,7 +24,7 @@ def distance(
         help="A Python file of yours with the functions statistic(rows) and distance(rows). It is run.",
     ),
     values: str = typer.Option(..., "--values", help="The values that a row may have: 0,1 or a JSON list."),
-    rows: int = typer.Option(..., "--rows", help="Compare all tables of up to so many rows."),
+    rows: int = typer.Option(..., "--rows", help="Compare all tables of up to this many rows."),
     proposed: int = typer.Option(
         ..., "--proposed", help="How far one unit may move the statistic, in whole steps."
     ),
@@ -87,7 +87,7 @@ def _functions(path: Path) -> tuple[Callable[[Any], Any], Callable[[Any], int]]:
 
 
 def _listed(text: str) -> list[Any]:
-    """Values between commas, or a JSON list: numbers where they are numbers, texts where not."""
+    """Values separated by commas, or a JSON list; texts that look like numbers become numbers."""
     try:
         found = json_module.loads(text if text.lstrip().startswith("[") else f"[{text}]")
     except ValueError:

@@ -123,7 +123,7 @@ def _doubts(path: Path, said: dict[str, Any]) -> list[str]:
     if not said["publishable"]:
         doubts.append("the noise is for tests: these numbers must not be published")
     if "signature" not in said:
-        doubts.append("this certificate is not signed: whoever can edit it can edit its digest too; tacit verify "
+        doubts.append("this certificate is not signed: anybody who can edit it can edit its digest, too; tacit verify "
                       "compares it with its plan and its ledger")  # fmt: skip
     else:
         doubts.append(

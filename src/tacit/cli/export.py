@@ -165,7 +165,7 @@ def dcat(
 
     place = _place(folder, out, "-dcat.jsonld")
     words = CatalogueWords(base=address("--url", url) if url else "", licence=licence, publisher=publisher)
-    notes = () if url else ("links are names, not addresses: give --url to make them lead somewhere",)
+    notes = () if url else ("links are plain names: --url turns them into addresses",)
     found = read_folder(folder, ledger=ledger)
     _write("dcat", {place: json_bytes(dcat(found, words))}, json, notes)
 

@@ -105,7 +105,7 @@ def init(
         return
     print(f"written: {visible(str(place))}, for {len(found)} columns; no row was read")
     if made.unanswered:
-        print("not answered, and commented out in it; in the file, or by these flags:")
+        print("not answered, and so commented out in the plan; answer in the file or by these flags:")
         for one in made.unanswered:
             print(f"  {one}")
     print(f"next: tacit plan {visible(str(place))}")
@@ -119,7 +119,7 @@ def _stem(data: Path) -> str:
 def _new(place: Path) -> None:
     if place.exists() or place.is_symlink() or not place.absolute().parent.is_dir():
         raise InvalidParameter(
-            parameter="--out", value=str(place), must="be a new file in a folder that is there",
+            parameter="--out", value=str(place), must="be a new file in an existing folder",
             hint="nothing is ever overwritten; name another one",
         )  # fmt: skip
 
@@ -175,7 +175,7 @@ def _whole(keys: list[str]) -> Any:
 
 # --- questions -----------------------------------------------------------------------------------------------
 BACK, SKIP = "back", "skip"
-"""Answers that are about the questions: the one before again, and this column not at all."""
+"""Answers that steer the questions: back to the one before, or skip this column."""
 
 
 class _Back(Exception):
@@ -282,7 +282,7 @@ def _declaration(heading: Heading) -> Column | None:
     asked = {
         "category": f"{name}: its public list of keys, with commas between them?",
         "date": f"{name}: first and last day, as 2020-01-01:2020-12-31?",
-    }.get(kind, f"{name}: lowest and highest value, as 0:120, from what it means?")
+    }.get(kind, f"{name}: lowest and highest possible value by its meaning, as 0:120?")
     if kind == "flag":
         return column_of("flag", "", name)
     found: Column | None = _read(asked, _maker(kind, name), column=True)
@@ -394,7 +394,7 @@ def inspect(
     if paid:
         raise InvalidParameter(
             parameter=f"--{next(iter(paid))}", value=next(iter(paid.values())), must="come with --private",
-            hint="without it exact numbers are shown, nothing is charged, and the look leaves its mark",
+            hint="without it tacit shows exact numbers, charges nothing, and records the look in the ledger",
         )  # fmt: skip
     if out is not None:
         _new_plan(out)
@@ -415,7 +415,7 @@ def _new_plan(out: Path) -> None:
     """Refuse a place that cannot be written before the mark is made."""
     if out.exists() or out.is_symlink() or not out.absolute().parent.is_dir():
         raise InvalidParameter(
-            parameter="--out", value=str(out), must="be a new file in a folder that is there",
+            parameter="--out", value=str(out), must="be a new file in an existing folder",
             hint="nothing is ever overwritten; name another one",
         )  # fmt: skip
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 PLACES = (("values", "csv"), ("certificates", "json"))
-"""Folders of a joint release, and what their files end in."""
+"""Folders of a joint release, and the endings of their files."""
 
 
 def compare(agreed: JointAgreement, session: Session, total: Any, release: Path, finds: Any) -> None:
@@ -56,7 +56,7 @@ def compare(agreed: JointAgreement, session: Session, total: Any, release: Path,
             finds(f"{name}: values and certificate", False, "they cannot be read")
             continue
         why = "" if formed else "a time, versions or a rule of quality that nobody writes"
-        finds(f"{name}: what is taken as said has its form", formed, why)
+        finds(f"{name}: the stated facts have the right form", formed, why)
         finds(f"{name}: the values are those of the sum", values == one.to_csv())
         finds(f"{name}: the certificate is that of the sum", told == json_text(one.certificate) + "\n")
     finds("all releases were made at one time", len(moments) == 1)

@@ -47,7 +47,7 @@ def show(
     whole: bool = typer.Option(False, "--all", help="Print every charge, not the last 20 alone."),
     analyst: str | None = typer.Option(None, "--analyst", help="Print only what this analyst asked."),
     version: str | None = typer.Option(None, "--version", help="Print only charges for this version."),
-    since: str | None = typer.Option(None, "--since", help="Print only what is not older than this day."),
+    since: str | None = typer.Option(None, "--since", help="Print only entries of this day or later."),
     wait: float = WAIT,
     json: bool = JSON,
 ) -> None:
@@ -465,7 +465,7 @@ def _same(path: Path, asked: str | None) -> None:
     known = (plan.digest, *plan.earlier, *(one.plan_digest for one in earlier_requests(plan)))
     if asked is not None and asked not in known:
         raise InvalidParameter(
-            parameter="--plan", value=str(path), must="be the plan that is asked",
+            parameter="--plan", value=str(path), must="be the requested plan",
             hint="the request is about another plan; nothing was approved",
         )  # fmt: skip
 

@@ -187,7 +187,7 @@ def free(out: Path, made: Plan | None = None) -> None:
 
 
 def room(made: Plan | None) -> int:
-    """About the number of bytes in the files of a plan; rather too many.
+    """About the number of bytes in the files of a plan, estimated high.
 
     Of a sparse histogram, the file has only the cells that stand out, even if they are many.
     """
@@ -236,9 +236,8 @@ def verify(
     """Check a release: files, values, certificates, plan.
 
     Compares digests, makes derived files again, and computes every bound by a second program (tacit.audit). With
-    --ledger or --key it finds any change at all. Lists what does not hold and looks at the
-    data before they were declared, and ends with one line. Reads no data.
-    Exits with 1 if something does not hold.
+    --ledger or --key it finds any change at all. Lists the failed checks and any look at the data before they were
+    declared. The last line sums up. Reads no data. Exits with 1 if something does not hold.
     """
     from tacit.audit.release import second_opinions
     from tacit.curator.certificate import PublicKey

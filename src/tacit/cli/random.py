@@ -27,7 +27,7 @@ _GAMMA = typer.Option(..., "--gamma", help="The share of the data on which the b
 _NEIGHBOURS = typer.Option("replace-one", "--neighbours", help="replace-one or add-or-remove.")
 _PLAIN = (
     "With noise on {} this is plain DP, {}, whatever the data are, and takes nothing from gamma; a larger gamma or "
-    "more rows would change it. What follows is said of releases that do."
+    "more rows would change it. The next lines describe releases that do."
 )
 _JSON = typer.Option(False, "--json", help="Print one JSON object.")
 

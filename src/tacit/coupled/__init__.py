@@ -1,4 +1,4 @@
-"""Coupled worlds: what a release reveals to somebody who does not know everything, and an exact checker for it.
+"""Coupled worlds: the disclosure of a release to somebody who does not know everything, and an exact checker for it.
 
 Priors over (data, auxiliary knowledge), pairs (alt, priv), simulators; the definitions of the family as types; the
 smallest delta of a finite mechanism, with both ends certified, against a given or the best simulator.

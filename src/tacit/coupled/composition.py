@@ -213,7 +213,7 @@ def independent_given_auxiliary(prior: Prior, rows: Iterable[int]) -> bool:
 def depends_only_on(mechanism: FiniteMechanism, part: frozenset[int]) -> bool:
     """Is the output's distribution a function of these rows, on every data set of the table?
 
-    To change one row at a time and look would not do: rows that only change together would not be seen.
+    Changing one row at a time is not enough: it would miss rows that only change together.
     """
     seen: dict[Any, Any] = {}
     for x, row in mechanism.table.items():

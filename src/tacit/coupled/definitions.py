@@ -134,8 +134,8 @@ def coupled_beliefs(
 def free_of_simulators(mechanism: FiniteMechanism, priors: Sequence[Prior], pairs: Sequence[Pair]) -> bool:
     """Is alt(X) independent of priv(X) given Z, under every prior and for every pair?
 
-    Then no simulator's output tells anything about priv(X): the ideal belief is the prior one given Z whatever the
-    simulator, as long as it can give every output, and the checker decides for all simulators at once.
+    Then no simulator's output says anything about priv(X). The ideal belief is the prior one given Z, for every
+    simulator that can give every output, and the checker decides for all simulators at once.
     """
     first: dict[tuple[str, str, Any], Distribution] = {}
     for cell in cells(mechanism, priors, pairs):
@@ -214,7 +214,7 @@ def _cover(members: Sequence[Cell], factor: Fraction) -> Fraction:
     if len(open_values) > MOST_VALUES:
         raise NotCertified(
             what="the original delta of noiseless privacy",
-            reason=f"more than {MOST_VALUES} values of a row can be told from others",
+            reason=f"more than {MOST_VALUES} values of a row can be distinguished from others",
             hint="merge values, or use the delta of Def. 5.7",
         )
     weights = [c.probability / whole for c in members]
@@ -497,7 +497,7 @@ def pair_interval(comparisons: Iterator[Comparison], delta: Fraction) -> Interva
 
 
 def belief_witness(beliefs: Sequence[Belief], delta: Fraction) -> tuple[Witness, ...]:
-    """The outcomes after which the beliefs are furthest apart, and how likely one so bad is."""
+    """The outcomes after which the beliefs are furthest apart, and the probability of one that is as bad."""
     if not beliefs or delta == 0:
         return ()
     worst = max(beliefs, key=lambda b: (b.apart, b.probability))

@@ -262,7 +262,9 @@ class Assignment:
 
     @property
     def mean_error(self) -> float:
-        """E |noise| of a cell in steps, the mean over the parts: what mechanisms for counts are compared by."""
+        """E |noise| of a cell in steps, the mean over the parts: the measure by which mechanisms for counts are
+        compared.
+        """
         each = self.mean_errors().values()
         return sum(each) / len(each) if each else 0.0
 

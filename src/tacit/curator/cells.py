@@ -175,7 +175,7 @@ GOOD, CARE, NOISY, ABSENT, UNJUDGED = "", "care", "noisy", "absent", "unjudged"
 WORDS = {
     GOOD: "good", CARE: "use with care", NOISY: "too noisy to use", ABSENT: "no value", UNJUDGED: "no interval",
 }  # fmt: skip
-"""What people read, everywhere the same, by the id of a flag."""
+"""The words of each flag, by its id, the same in every display."""
 RULE = 2
 """Today's rule: an interval is judged before it is cut. Records without a rule follow rule 1."""
 YEAR = 365.25

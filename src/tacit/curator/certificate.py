@@ -84,7 +84,7 @@ class SigningKey:
         if os.name == "posix" and Path(path).stat().st_mode & 0o077:
             raise InvalidParameter(
                 parameter="--sign", value=str(path), must="be readable by its owner alone",
-                hint="chmod 600; a key that others have read signs for them",
+                hint="chmod 600; others who have read the key can sign with it",
             )  # fmt: skip
         return cls(found)
 
@@ -109,7 +109,7 @@ def make_key(path: Path) -> tuple[Path, str]:
         if place.exists() or place.is_symlink():
             raise InvalidParameter(
                 parameter="FILE", value=str(place), must="not be there yet",
-                hint="a key is never overwritten: what it signed could no longer be checked",
+                hint="a key is never overwritten, since nobody could check its signatures any more",
             )  # fmt: skip
     key = Ed25519PrivateKey.generate()
     private = key.private_bytes(form.Encoding.PEM, form.PrivateFormat.PKCS8, form.NoEncryption())
@@ -228,7 +228,7 @@ def decode(data: bytes) -> tuple[list[NoisyParts], dict[str, Any]]:
     if not isinstance(data, bytes):
         raise InvalidParameter(
             parameter="key", value="that of something else", must="be the key of a release",
-            hint="what is on record under it is a part of a joint session, or a path; it has no values to give again",
+            hint="its record belongs to a joint session or a path, and has no values",
         )  # fmt: skip
     head, _, body = data.partition(b"\n")
     try:
@@ -420,7 +420,7 @@ def with_looks(guarantee: Guarantee, data: dict[str, Any]) -> Guarantee:
 
 
 def json_text(certificate: dict[str, Any]) -> str:
-    """A certificate as text for people and programs: what steers a terminal is written as JSON's own escapes."""
+    """A certificate as text for people and programs: control characters are written as JSON's own escapes."""
     text = indented(certificate)
     if text.replace("\n", "").isprintable():
         return text

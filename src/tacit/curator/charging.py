@@ -335,7 +335,7 @@ def payable(gamma: Fraction, budget: Guarantee) -> None:
             asked=f"gamma = {up(gamma)!r}",
             left=f"gamma = {condition.gamma!r} at most",
             whose="the budget",
-            hint="ask for a smaller gamma: of a plan it is the total of its releases",
+            hint="ask for a smaller gamma; a plan's gamma is the total of its releases",
         )
     if gamma and not isinstance(condition, RandomData):
         raise InvalidParameter(

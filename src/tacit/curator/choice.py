@@ -1,7 +1,7 @@
 """The choice: which mechanisms a request got, with all their parameters, stored whole with the charge.
 
-A replay and `tacit verify` read the stored choice and check it; they never choose again. A later version that prefers
-another mechanism gives new requests that one, and old answers keep theirs, with their intervals.
+A replay and `tacit verify` read the stored choice and check it; they never choose again. If a later version prefers
+another mechanism, new requests get it, and old answers keep theirs, with their intervals.
 
     {"format": 1, "charged_by": theorem, "releases": [{"assignment": ..., "grid": ..., "sensitivity": ...}]}
 
@@ -300,8 +300,8 @@ def read_choice(plan: Plan, charge: Charge) -> Plan:
     """The plan with the choice of its charge: read from the record and checked, never chosen again.
 
     Checked are the grid and the sensitivity of each question, that what would be run is the event that was recorded,
-    and that it costs no more than the bound that was charged. A charge of 0.1.0 has no choice: its digest covers what
-    was chosen, and so what is chosen as 0.1.0 did is that.
+    and that it costs no more than the bound that was charged. A charge of 0.1.0 has no stored choice. Its digest
+    covers the choice, so choosing again as 0.1.0 did gives the same one.
     """
     from tacit.curator.charging import Charged
     from tacit.curator.planning import chosen
@@ -335,8 +335,8 @@ def read_choice(plan: Plan, charge: Charge) -> Plan:
 def as_recorded(plan: Plan, records: Sequence[Mapping[str, Any]]) -> Plan:
     """The plan with the questions that its records are about.
 
-    Means and proportions of declared draws had the parts of the noise interval alone before they had those of the
-    sampling error, too; what was answered from the former is read as it was.
+    Earlier, means and proportions of declared draws had the parts of the noise interval alone, without those of the
+    sampling error; such answers are read as they were.
     """
 
     def asked(planned: Planned, grid: Mapping[str, Any]) -> Planned:

@@ -189,7 +189,7 @@ class Curator:
             words = {"a price": total, "given": given} | changes
             said = [word for word, value in words.items() if value is not None]
             if said:
-                raise InvalidParameter(parameter="plan", value=said, must="come alone: it has its price")
+                raise InvalidParameter(parameter="plan", value=said, must="be alone: it has its own price")
             return asked
         asks = [replace(a, **changes) for a in asks_of(asked)]
         about: Any = {
@@ -382,7 +382,7 @@ class Curator:
         }
 
     def _read(self, plan: Plan, table: Table, charged: Facts) -> list[NoisyParts]:
-        """True numbers exist between these two lines, and nowhere else."""
+        """Only the code between these two lines handles true numbers."""
         questions = [r.question for r in plan.releases]
         folder = rows_folder(self.ledger)
         mark = mark_of(self.ledger, self.version)
@@ -471,7 +471,8 @@ def whole(plan: object) -> Plan:
         isinstance(plan, Plan) and any(r.assignment.of_shares for r in plan.releases)
     ):
         raise InvalidParameter(
-            parameter="plan", value="a holder's share of a joint plan", must="go to contribute and nowhere else",
+            parameter="plan", value="a holder's share of a joint plan", must="be given to "
+            "contribute, and to no other method",
             hint="its numbers have a part of the noise only; tacit joint adds up the parts of all holders",
         )  # fmt: skip
     instance("plan", plan, Plan, must="be a plan", hint="survey.preview(...) makes one")

@@ -138,7 +138,7 @@ def _keys(column: Category, seen: ColumnSeen) -> Iterator[Note]:
     else:
         yield Note(about=seen.name, what="outside keys", sentence="no row is outside of the declared keys")
     if seen.unused:
-        told = f"{seen.unused:,} of the {len(column.values):,} declared keys stand in no row"
+        told = f"{seen.unused:,} of the {len(column.values):,} declared keys occur in no row"
         yield Note(
             about=seen.name, what="unused keys", attention=bool(seen.outside), sentence=told,
             numbers={"keys": seen.unused},
@@ -178,7 +178,7 @@ def _bounds(column: Measured, seen: ColumnSeen, read: int) -> Iterator[Note]:
     before, after = _value(column, seen.mean), _value(column, seen.clamped_mean)
     yield Note(
         about=seen.name, what="clamped mean", attention=out >= MUCH * rows,
-        sentence=f"the mean as it stands is {before}, and as declared {after}",
+        sentence=f"the mean of the stored values is {before}, and of the declared ones {after}",
         numbers={"mean": seen.mean, "as_declared": seen.clamped_mean},
     )  # fmt: skip
 
@@ -221,7 +221,7 @@ def cells_notes(planned: Planned, seen: CellsSeen) -> Iterator[Note]:
     total = planned.question.cells
     empty = "" if total is None else f", {max(total - seen.occupied, 0):,} of {total:,} are empty"
     if not seen.occupied:
-        told = "no row falls into any cell: the release would be of nothing"
+        told = "no row falls into any cell, so the release would be empty"
         yield Note(about=name, what="cells", attention=True, sentence=told, numbers={"occupied": 0})
         return
     smallest = "; ".join(f"{label[:LONGEST]} ({n:,})" for label, n in seen.smallest)
@@ -280,7 +280,7 @@ class Inspection:
     @property
     def lines(self) -> tuple[str, ...]:
         """Every note as a line that says that it is not for publication."""
-        last = f"the ledger has entry {self.entry}: from now on certificates of younger plans say that somebody looked"
+        last = f"the ledger has entry {self.entry}: certificates of later plans will state the look"
         return (*(str(n) for n in self.notes), f"{MARK} | {last}")
 
     @property
@@ -318,7 +318,9 @@ class Inspection:
         return "\n".join(self.lines)
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("what was seen of people is not pickled: write() makes a file that is yours alone")
+        raise TypeError(
+            "observations about people are not pickled; write() makes a file that only you can read"
+        )
 
 
 def inspect(curator: Curator, plan: Plan | None = None) -> Inspection:
@@ -406,7 +408,7 @@ def inspect_privately(
     if epsilon is None and rho is None and mu is None:
         raise InvalidParameter(
             parameter="epsilon", value=None, must="be given: there is no default price",
-            hint="or rho, or mu; `inspect` without --private shows exact numbers and leaves its mark",
+            hint="or rho, or mu; `inspect` without --private shows exact numbers and records the look",
         )  # fmt: skip
     # What is made of other columns would be made of columns without their declarations: it is left out.
     stored = {name: column for name, column in curator.schema.items() if not column.derived}
@@ -480,9 +482,9 @@ def _outside(name: str, column: Column) -> Expression | None:
 
 BARE = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 QUESTIONS = {
-    "number": ["low = ...                 # what nobody is below, from what the column means",
+    "number": ["low = ...                 # a lower limit, by the meaning of the column",
                "high = ...                # what nobody is above"],
-    "integer": ["low = ...                 # what nobody is below, from what the column means",
+    "integer": ["low = ...                 # a lower limit, by the meaning of the column",
                 "high = ...                # what nobody is above"],
     "date": ['low = "..."               # the first day that counts', 'high = "..."              # the last day'],
     "category": ['keys = ["..."]            # the public list of its values; without it keys cost delta'],
@@ -668,7 +670,8 @@ def _data(files: Files, beside: str | os.PathLike[str] | None, table: str, versi
     lines = ["[data]", *(f"{word} = {toml_value(value)}" for word, value in words.items() if value)]
     if not version:
         lines.append(
-            '# version = "2024-01"      # a public name of this state of the data; a new one is asked anew'
+            '# version = "2024-01"      # a public name of this state of the data; under a new name '
+            "queries are charged anew"
         )
     return [*lines, ""]
 

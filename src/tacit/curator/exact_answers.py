@@ -104,7 +104,7 @@ class ExactAssignment(Assignment):
         if rows < self.answer.unknown_rows:
             raise InvalidParameter(
                 parameter="unknown_rows", value=self.answer.unknown_rows, must="be at most the number of rows",
-                hint="the table has fewer: what was assumed is false, and nothing is published",
+                hint="the table has fewer rows: the assumption is false, and nothing is published",
             )  # fmt: skip
         integers = question.integers(cells)
         return NoisyParts(parts={p.name: np.asarray(integers[p.name]) for p in question.parts})
@@ -446,6 +446,6 @@ def _discarding(question: Question, price: Price, given: SampledGiven) -> tuple[
 
 
 def _below(value: Fraction) -> float:
-    """A float that is not above it: a release never uses more than its price."""
+    """A float that is not above it, since a release never uses more than its price."""
     near = float(value)
     return near if Fraction(near) <= value else math.nextafter(near, 0.0)

@@ -236,7 +236,7 @@ PUBLIC_ROWS = (
 
 
 def hidden_rows(question: Question) -> bool:
-    """Has the number of rows noise only because values may be missing? Then declaring `missing` removes it."""
+    """Whether the number of rows has noise only because values may be missing. Then declaring `missing` removes it."""
     unit, _ = base_unit(question.unit)
     return (
         isinstance(question.form, Share)

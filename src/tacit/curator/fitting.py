@@ -30,7 +30,7 @@ class Coefficients:
     """The constant and one slope a column, in the columns' own units, with intervals that hold all at once.
 
     They cover the least-squares coefficients of the declared, clamped and scaled data, and are unbounded where the
-    the noise may hide whether a solution exists (theorem `noisy-least-squares`).
+    noise may hide whether a solution exists (theorem `noisy-least-squares`).
     """
 
     names: tuple[str, ...]
@@ -116,8 +116,8 @@ def _solved(a: Floats, c: Floats, wide_a: Floats, wide_c: Floats) -> tuple[Float
 class Fit:
     """The spent and remaining budget at this moment, and whether a plan fits.
 
-    `fits` is True too where the answer is on record (`recorded`), which is free. `waits` says for whom it waits, where
-    the ledger has not the role or the approval that the plan needs; `parts` is the price as parts of the budget.
+    `fits` is True too where the answer is on record (`recorded`), which is free. `waits` names the role or the
+    approval that the plan needs and the ledger lacks; `parts` is the price as parts of the budget.
     """
 
     spent: Guarantee

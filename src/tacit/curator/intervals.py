@@ -34,7 +34,7 @@ from tacit.statistics.population import NoiseMoments, PopulationForm, laplace_mo
 
 STEPS = 60
 CLOSE = 1e-13
-"""Ends are found to this share of the way to them, and rounded outwards."""
+"""Ends are computed to this relative accuracy, and rounded outwards."""
 
 
 def last_inside(margin: Callable[[Floats], Floats], start: Floats, end: Floats) -> Floats:

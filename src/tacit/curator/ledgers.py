@@ -90,7 +90,7 @@ class Home:
                 continue
             except (OSError, UnicodeDecodeError):
                 raise LedgerError(
-                    ledger=str(path), reason="cannot be read, and says where the table's ledger is",
+                    ledger=str(path), reason="cannot be read, although it names the table's ledger",
                     hint="ask who keeps the table",
                 ) from None  # fmt: skip
             for line in lines:
@@ -114,7 +114,7 @@ class Home:
         if "://" in place:
             raise LedgerError(
                 ledger=place, reason="is that of this table, and is not named here",
-                hint="name it, with what it takes to be let in",
+                hint="name it, with its user and password",
             )  # fmt: skip
         return place
 
@@ -157,7 +157,7 @@ class Home:
             if not any(_has(_beside(name), ledger) for folder in folders for name in _names_in(folder, path)):
                 raise LedgerError(
                     ledger=ledger.name,
-                    reason=f"is there, and nothing says that it is the ledger of {path.name!r}, which has names in "
+                    reason=f"exists, but nothing says that it is the ledger of {path.name!r}, which has names in "
                     "other folders (hard links): if there is a ledger beside one of those, it is this table's",
                     hint="name that one; if this is it, or there is none, say so: another_ledger=True, in a plan "
                     "`another = true`",
@@ -201,7 +201,7 @@ class Home:
                 # time. On a full disk some files would get a note, and the others would find no ledger.
                 if problem.errno not in UNWRITTEN:
                     raise LedgerError(
-                        ledger=str(note), reason="cannot be written, and says where the table's ledger is",
+                        ledger=str(note), reason="cannot be written, although it names the table's ledger",
                         hint="make room there",
                     ) from None  # fmt: skip
 
@@ -256,12 +256,12 @@ def refuse_protected(data: Any) -> None:
         if known := [*map(str, home.here()), *home.elsewhere().values()]:
             raise BadData(
                 source=Path(os.fspath(one)).name, problem="has a ledger, and so tells of people: it is not public",
-                hint=f"its ledger is {known[0]}; publish what is needed of it first, and join that",
+                hint=f"its ledger is {known[0]}; publish the needed part of it first, and join that",
             )  # fmt: skip
 
 
 def _locked(folder: Path, held: ExitStack, until: float) -> bool:
-    """Is the folder ours until `held` ends? False if somebody else's time was too long."""
+    """Whether this process holds the folder until `held` ends. False if somebody else's time was too long."""
     if fcntl is None:
         return True
     try:

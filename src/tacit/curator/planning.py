@@ -199,7 +199,7 @@ def is_gaussian(question: Question) -> bool:
 Weights = Mapping[int, Fraction]
 
 MOST_CUTS = 8
-"""This many cuts are tried; more differ by a release of hundreds."""
+"""The number of cuts that are tried; more would hardly change a release of hundreds."""
 
 
 def divided(
@@ -387,11 +387,12 @@ def _agreeing() -> NoLaw:
     """The reason why public totals, in any release of a plan, and random data exclude each other."""
     return NoLaw(
         operation="public totals given random data",
-        reason="gamma is counted over tables that may differ in any row; those that agree on totals are others",
+        reason="gamma is counted over tables that may differ in any row; tables that agree on totals "
+        "are a different set",
         counterexample="one row in twenty is of region 0 and has a cell of its own, each other row is in a cell with "
         "many and a region of its own: gamma = 0.1 for all pairs, but those that agree by region are of region 0, and "
         "their exact cells differ",
-        hint="leave out one of the two, of the whole plan",
+        hint="leave out one of the two in the whole plan",
     )
 
 
@@ -434,8 +435,8 @@ class Planned:
 class Plan:
     """Releases that are fixed together, and their common price in the budget's terms.
 
-    `digest` is that of the request (`tacit.curator.request`): of the query, and of nothing that was chosen. Of a
-    plan that is read from a record it is the digest that was charged, whichever version wrote it.
+    `digest` is that of the request (`tacit.curator.request`): of the query, and of nothing that was chosen. For a plan
+    read from a record, it is the charged digest, whichever version wrote it.
     """
 
     releases: tuple[Planned, ...]
@@ -638,7 +639,7 @@ def _exactly(
             operation="an exact answer beside something else",
             reason="what is published beside it, noise or not, is knowledge about the same rows",
             counterexample="the exact count of all rows, and the exact count of all rows but one",
-            hint="an exact answer is a plan by itself, as it is",
+            hint="an exact answer needs a plan of its own",
         )
     return [assign_exactly(questions[0], prices[0], exact[0])]
 
@@ -680,7 +681,7 @@ def _questions(asks: Sequence[Query], schema: Schema, unit: Unit, *, earlier: bo
         if a.public is not None and a.statistic.layout == "listed":
             raise InvalidParameter(
                 parameter="public", value=a.statistic.kind, must="be declared for counts, margins and hierarchies",
-                hint="other statistics take nothing from totals that are public",
+                hint="other statistics do not use public totals",
             )  # fmt: skip
         out.append(question if a.public is None else a.public.on(question))
     return out
@@ -739,7 +740,7 @@ def _charged(releases: Sequence[Planned], budget: Bound, unit: Unit, total: Pric
 
 
 MOST = 32
-"""Plans of a curator that are kept; of the least lately asked the place is given away."""
+"""The number of plans that a curator keeps; a new one takes the place of the least recently used."""
 LONGEST = 8
 """Asks of a plan that is kept: comparing a long one takes as long as it saves."""
 

@@ -32,10 +32,10 @@ LIMITS: dict[str, tuple[Fraction, Fraction]] = {
     "random_data": (Fraction(1, 10**12), 1 - Fraction(1, 10**12)),
 }
 ANY = (Fraction(1, 10**12), Fraction(10**9))
-"""Epsilons, rhos, mus, errors and weights: what lies outside means nothing, and has no noise that could be drawn."""
+"""The allowed range of epsilons, rhos, mus, errors and weights: no noise could be drawn for values outside."""
 
 SMALLEST = Fraction(1, 10**30)
-"""The least part of a price: what weights may leave of it."""
+"""The smallest share of a price that weights may leave."""
 
 
 def decimal(parameter: str, value: object) -> Fraction:
@@ -140,7 +140,7 @@ class Price:
             if not SMALLEST <= value <= ANY[1]:
                 raise InvalidParameter(
                     parameter=name, value=_shown(value), must="be at least 1e-30 and at most 1e+09",
-                    hint="a share of a price that is smaller has no noise that could be drawn",
+                    hint="no noise could be drawn for a smaller share of a price",
                 )  # fmt: skip
 
     @property

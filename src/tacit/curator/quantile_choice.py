@@ -3,8 +3,8 @@
 A selection (`tacit.mechanisms.RankSelection`) spends nearly all of its price on the values. The rest buys counts over
 ranges that are fine near the released values and coarse far from them, from which intervals follow as from cumulative
 counts (theorems `rank-selections`, `quantile-intervals`). Cumulative counts serve any number of quantiles with one
-noise. The number of quantiles, the price and the number of rows decide which one errs less. Who asks for no interval
-gets selections with all of the price.
+noise. The number of quantiles, the price and the number of rows decide which one errs less. A query without intervals
+spends all of its price on selections.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from tacit.statistics.quantiles import (
 )
 
 INTERVAL_SHARE, LEAST_SHARE = Fraction(1, 10), Fraction(1, 20)
-"""The part of the price that the intervals get: a tenth, for which the values err by a ninth more than without any.
+"""The part of the price that the intervals get: a tenth, which raises the error of the values by a ninth.
 
 The width of an interval goes down like 1 / share, the error of a value goes up like 1 / (1 - share); a selection with
 all of the price, as others make it, has no interval (benchmarks/quantile_shares.py). A twentieth is enough where a

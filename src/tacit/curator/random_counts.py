@@ -316,7 +316,7 @@ def assign_on_random_data(
     if not replaced(question.unit) and given.rows is None:
         raise InvalidParameter(
             parameter="rows", value=None, must="be in given, where rows are added or removed",
-            hint="the number of rows is protected then, so that a least one is declared: rows = 8000",
+            hint="the number of rows is protected then, so declare a least number: rows = 8000",
         )  # fmt: skip
     if given.small_cells is None:
         given = replace(given, small_cells=not isinstance(question.form, Linear) or question.cells == 1)

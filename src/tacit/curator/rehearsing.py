@@ -95,7 +95,7 @@ def rehearsed(plan: Plan, tables: tuple[Any, Any], *, words: str, engine: str | 
 
 
 def fresh(cells: Any) -> Any:
-    """A copy: releases of functions drop their rows."""
+    """Returns a copy, since releases of functions drop their rows."""
     return tuple(copy.copy(c) if not hasattr(c, "clear") else copy.deepcopy(c) for c in cells)
 
 

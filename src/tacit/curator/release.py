@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 NUMBERS = ("value", "low", "high")
 MEASURED = "measured"
 SHORT = 1 << 20
-"""Characters of a text of values that is kept for the next who asks."""
+"""The longest text of values, in characters, that is kept for the next request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +148,8 @@ class Release:
     def _days(self, name: str, values: Any) -> Any:
         """Means and quantiles of dates as dates, ends of intervals rounded outwards; other values unchanged.
 
-        Records of the first rule had all of them rounded to the nearest day, and keep that: certificates bind it.
+        Records of the first rule rounded all of them to the nearest day, and still do, since certificates contain
+        them.
         """
         if not self.dated:
             return values

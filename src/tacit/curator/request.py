@@ -133,7 +133,7 @@ class ExactGiven(Given):
     rectangle: tuple[str, str] | None = None
 
     def law(self, spacing: Fraction) -> RowLaw:
-        """The law of a row, on the column's grid unless it names its own."""
+        """The distribution of a row, on the column's grid unless it names its own."""
         assert self.rows_law is not None
         own = "grid" in self.rows_law or self.rows_law.strip().lower().startswith(("table", "bernoulli"))
         return row_law(self.rows_law, grid=None if own else spacing)
@@ -141,8 +141,8 @@ class ExactGiven(Given):
     def matches(self, spacing: Fraction, low: Fraction, high: Fraction) -> None:
         """Refuse a distribution on another grid or range than the column's: the record must be the assumption.
 
-        A value that the column may hold, but not the distribution, would show through an exact sum. A
-        shape covers every law on its grid and range, so that there the grid is enough.
+        A value that the column allows and the distribution does not would show through an exact sum. A shape covers
+        every distribution on its grid and range, so comparing the grid is enough.
         """
         law = self.law(spacing)
         if law.low != low or law.high != high:
@@ -294,8 +294,8 @@ def _gamma(value: object) -> Fraction:
     except InvalidParameter as problem:
         raise InvalidParameter(
             parameter="random_data", value=problem.value, must="be a number strictly between 0 and 1",
-            hint="it is gamma, the share of data on which the bound may fail: 0 is differential privacy proper, for "
-            "which nothing is given, and 1 promises nothing",
+            hint="it is gamma, the share of data on which the bound may fail: 0 is differential "
+            "privacy (leave given= out), and 1 promises nothing",
         ) from None  # fmt: skip
 
 
@@ -334,7 +334,7 @@ def no_mechanism(kind: str) -> NoLaw:
 # What is asked of a curator: a statistic with a name, a price of its own or a weight, and how to finish it.
 
 NOISES = ("", "bounded")
-"""Laws that can be asked for: the best at the price, or one that never exceeds a bound."""
+"""Noise that can be requested: the best at the price, or one that never exceeds a bound."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.-]{0,79}")
 MOST_ASKED_ROWS = 10**15
 

@@ -116,8 +116,8 @@ def squared_move(question: Question, factor: GridFactor) -> int:
     """The squared L2 sensitivity of C x.
 
     m rows of a unit move x by a sum of m unit vectors, a point of m times their hull: the farthest is m in one step,
-    m^2 times the largest squared column. People who are counted once a step move it by their schedule. Two units'
-    moves, of a replacement, have no negative product with C >= 0: their difference is at most twice that, squared.
+    m^2 times the largest squared column. People who are counted once a step move it by their schedule. The two moves
+    of a replacement have a non-negative product with C >= 0, so the square of their difference is at most twice that.
     """
     statistic = question.statistic
     assert isinstance(statistic, Count)
@@ -392,7 +392,7 @@ def running_series(
     if of == "rows" and (participations, separation) != (1, 1):
         raise InvalidParameter(
             parameter="participations", value=participations, must='come with of="people"',
-            hint="rows of a person are counted by at_most, in whatever steps they lie",
+            hint="at_most limits the rows of a person over all steps together",
         )  # fmt: skip
     factor = GridFactor(steps=axis.size, participations=participations, separation=separation)
     mechanism = RoundedGaussian.for_mu_squared(

@@ -103,7 +103,7 @@ class Selected(Assignment):
 
     @property
     def covers(self) -> str:
-        """The intervals account for selection: a named small group was lucky."""
+        """The intervals account for selection, since a small group is named only by luck."""
         return "the statistic of each named group, given that it was named"
 
     def own_error(
@@ -192,7 +192,7 @@ def _supports_itself(question: Question) -> bool:
 
 
 def selected_intervals(selection: PartitionSelection, counts: Any, tail: float) -> tuple[Floats, Floats]:
-    """Intervals of supports *given* that their keys were named: a small group that is named was lucky."""
+    """Intervals of supports *given* that their keys were named, since a small group is named only by luck."""
     log_survival, threshold, reach = selection.noise_tail
     return conditional_intervals(counts, log_survival, threshold, reach, tail, least=1)
 
@@ -200,7 +200,7 @@ def selected_intervals(selection: PartitionSelection, counts: Any, tail: float) 
 def conditional_intervals(
     counts: Any, log_survival: Any, threshold: int, reach: int, tail: float, *, least: int
 ) -> tuple[Floats, Floats]:
-    """Every true count n at which, given n + X >= t, neither v or more, nor v or less, is rarer than `tail`.
+    """Every true count n at which, given n + X >= t, both v or more and v or less are at least as likely as `tail`.
 
     Pr[n + X >= v | n + X >= t] = S(v - n) / S(t - n) with S the survival of X; both ratios are monotone in n, since X
     has a log-concave law.
@@ -277,7 +277,7 @@ class Sparse(Assignment):
     def read(
         self, question: Question, noisy: NoisyParts, confidence: Fraction, *, coordinates: int = 1
     ) -> Estimate:
-        """Intervals given that a cell passed the threshold: an empty cell that passed was lucky."""
+        """Intervals given that a cell passed the threshold, since an empty cell passes only by luck."""
         value = np.asarray(noisy.parts["count"])
         noise = self.mechanism.noise
         threshold = int(np.asarray(noisy.parts["threshold"])[0]) + 1
@@ -376,7 +376,7 @@ def _candidates(
 
 
 def _threshold(mechanism: SparseHistogram | StableHistogram) -> int:
-    """The number of hidden cells before any choice by the noise, by which mechanisms are compared."""
+    """The number of hidden cells before the noise decides anything: the measure by which mechanisms are compared."""
     if isinstance(mechanism, StableHistogram):
         return mechanism.threshold
     return hall_threshold(mechanism.noise, cells=mechanism.cells)
@@ -514,7 +514,7 @@ class ClampingAssignment(Assignment):
     def read(
         self, question: Question, noisy: NoisyParts, confidence: Fraction, *, coordinates: int = 1
     ) -> Estimate:
-        """low and high; missing numbers if no range stands out of the noise."""
+        """low and high; missing numbers if no range exceeds the noise."""
         labels: Any = question.axes[0].labels
         edges = [labels[0][0], *(high for _, high in labels)]
         noise: Any = self.noise[0].mechanism

@@ -6,7 +6,7 @@ N rows is the public number of rows that a density needs.
 
 A sentence begins with a statistic and ends with its condition, which is that of `where` in a plan. Columns are those
 of the schema; capital letters, spaces and underscores in their names do not count. A name in quotation marks is
-exact. Nothing is guessed: an unknown word is refused with the list of the known ones.
+exact. The reader guesses nothing: it refuses an unknown word with the list of the known ones.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def _column(text: str, known: Sequence[str]) -> str:
 
 
 def _same(text: str, known: Sequence[str]) -> str | None:
-    """The named column: an exact match, or the only one that differs in capitals, spaces and underscores alone."""
+    """The named column: an exact match, or the only one that differs just in capitals, spaces and underscores."""
     bare = _bare(text)
     if bare in known:
         return bare

@@ -1,4 +1,4 @@
-"""Plans and releases as text for a terminal and as HTML for a notebook: as many digits as a reader can use."""
+"""Plans and releases as text for a terminal and as HTML for a notebook, with as many digits as a reader can use."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def _conditional(guarantee: Guarantee) -> list[str]:
         ]
     return [
         f"random differential privacy, not differential privacy: it holds {guarantee.condition}",
-        "not protected is whoever stands out: an outlier, the only inhabitant of a cell",
+        "an outlier, or the only inhabitant of a cell, is not protected",
     ]
 
 
@@ -278,7 +278,9 @@ def _release_rows(release: Release) -> tuple[list[str], list[list[str]]]:
 
 
 def _with_ends(value: Any, low: Any, high: Any) -> tuple[str, str, str]:
-    """A value and its interval: whole numbers and days unchanged, other numbers with enough digits to differ."""
+    """A value and its interval: whole numbers and days unchanged, other numbers with enough digits to tell the ends
+    apart.
+    """
     if not all(isinstance(v, float) for v in (value, low, high)):
         return digits(value), digits(low), digits(high)
     if not all(map(math.isfinite, (value, low, high))):
@@ -312,7 +314,7 @@ def _foot(release: Release, standing: bool = True) -> list[str]:
     spent, rest = release.standing
     left = f"spent so far: {priced(spent)}; left: {priced(rest)}"
     if release.joint:
-        left = f"charged at every holder: {priced(spent)}; what is left stands in its own ledger"
+        left = f"charged at every holder: {priced(spent)}; its own ledger shows the remaining budget"
     told = release.statement.get("random_data")
     given = [told["sentence"], *_conditional(release.guarantee)] if told else []
     if isinstance(release.guarantee.condition, Priors | BoundedAdversary):
@@ -522,7 +524,7 @@ EXPORTS = ("sdmx", "xlsx")
 """The exports beside values, certificates and page. CSVW metadata are always written beside a CSV file."""
 LONGEST_PUBLIC = 500
 MADE = ("bound", "level", "share")
-"""Columns that a release makes: which bound, which level of a hierarchy, which share of the rows."""
+"""Columns of a release beside its keys: a bound, a level of a hierarchy, a share of the rows."""
 _TEXTS = ("title", "publisher", "period", "contact")
 _TABLES = ("columns", "releases")
 

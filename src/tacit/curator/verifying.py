@@ -99,7 +99,7 @@ def _finite(text: str) -> float:
 
 
 def _depth(value: Any) -> int:
-    """How deep it is nested, found without recursion."""
+    """The depth of nesting, found without recursion."""
     level, depth = [value], 0
     while level and depth <= MOST_DEPTH:
         inner: list[Any] = []
@@ -170,7 +170,7 @@ def export_findings(
         try:
             import openpyxl  # noqa: F401
         except ImportError:
-            yield what, None, "openpyxl is not here to read it: pip install 'tacit[formats]'"
+            yield what, None, "openpyxl is not installed: pip install 'tacit[formats]'"
             return
         if _ruled(place):
             yield (
@@ -268,9 +268,9 @@ class CheckResult:
     holds: bool | None
     why: str = ""
     fallen: str = ""
-    """The release that was withdrawn or replaced, where this is what does not hold."""
+    """The withdrawn or replaced release that makes this check fail."""
     notable: bool = False
-    """Must a reader know it though it holds? The note about a look at the data before they were declared."""
+    """Whether a reader must know it although it holds. The note about a look at the data before they were declared."""
 
     def __str__(self) -> str:
         word = {True: "holds", False: "DOES NOT HOLD", None: "not checked"}[self.holds]
@@ -333,7 +333,7 @@ def verify_release(
 
 
 def _inside(name: str) -> bool:
-    """Is it a file below the folder, and nowhere else?"""
+    """Whether it is a file below the folder, and nowhere else."""
     path = PurePosixPath(name)
     return bool(name) and "\0" not in name and not path.is_absolute() and ".." not in path.parts
 
@@ -410,10 +410,10 @@ def _agreement(listed: dict[str, Any], certificates: dict[str, dict[str, Any]]) 
 
 
 def _plan(place: Path, certificates: dict[str, dict[str, Any]]) -> Iterator[CheckResult]:
-    """The request of plan.toml with the choice that the certificates state: do they claim what these give?
+    """Whether the certificates claim what the request of plan.toml gives with the choices that they state.
 
-    Nothing is chosen again. Certificates of 0.1.0 state no choice; where the digest that they state cannot be made
-    again, they can only be checked against their ledger.
+    Nothing is chosen again. Certificates of 0.1.0 state no choice; if their digest cannot be computed again, only
+    their ledger can confirm them.
     """
     try:
         file = read_plan(place / "plan.toml")
@@ -431,7 +431,7 @@ def _plan(place: Path, certificates: dict[str, dict[str, Any]]) -> Iterator[Chec
             continue
         if "choice" not in said:
             if not _of_0_1_0(said):
-                yield CheckResult(what=what, holds=False, why="it does not state what was chosen")
+                yield CheckResult(what=what, holds=False, why="it does not state the choice")
                 continue
             plan = as_0_1_0(asked, said["plan"].get("digest"))
             if plan is None:
@@ -478,7 +478,7 @@ NO_CHOICE = (
 
 
 def as_0_1_0(plan: Plan, digest: Any) -> Plan | None:
-    """The plan under the digest that 0.1.0 gave it; None if that digest is another one."""
+    """The plan under its digest of 0.1.0; None if that digest is another one."""
     known = [one.plan_digest for one in earlier_requests(plan)]
     return replace(plan_of_0_1_0(plan), digest=digest) if digest in known else None
 
@@ -508,7 +508,7 @@ def plan_of_certificates(asked: Plan, certificates: Iterable[dict[str, Any]]) ->
 
 def _affordable(plan: Plan, name: str) -> CheckResult:
     """Is the account of the events within the claimed bound, which was charged?"""
-    what = f"what was run for {name} costs no more than it says"
+    what = f"the mechanism of {name} costs at most its stated price"
     try:
         within = charge_again(plan)
     except InternalError:
@@ -520,7 +520,7 @@ def _affordable(plan: Plan, name: str) -> CheckResult:
 
 
 def charge_again(plan: Plan) -> bool:
-    """Is the account of all that was chosen within the bound that was charged? Summed once a plan."""
+    """Whether the account of all chosen mechanisms is within the charged bound. Summed once a plan."""
     if "within its charge" not in plan.kept:
         again, charged = plan_charge(plan).bound, plan.charged.bound
         numbers = charged.parameters
@@ -544,13 +544,13 @@ def _fitting(stated: Planned, today: Planned, name: str) -> Iterator[CheckResult
     )
     for one, other in ((stated.assignment, today.assignment), (stated.plain, today.plain)):
         if not plain or not _told_alike(one, other):
-            why = "this version would tell of other ones, or of another price: --ledger checks it"
+            why = "this version would name other ones, or another price: --ledger checks it"
             yield CheckResult(what=f"{name} tells the other mechanisms and their errors", holds=None, why=why)
             return
 
 
 def _told_alike(one: Assignment | None, other: Assignment | None) -> bool:
-    """Do two assignments have the same price, and the same rivals with the same errors?"""
+    """Whether two assignments have the same price, and the same rivals with the same errors."""
     if one is None or other is None:
         return one is other
     mine, theirs = one.candidates, other.candidates
@@ -624,7 +624,7 @@ def _compared(
         return CheckResult(what=what, holds=True)
     why = f"another {', '.join(worded)}"
     if known is None:
-        return CheckResult(what=what, holds=None, why=f"it says what this version would not say so: {why}")
+        return CheckResult(what=what, holds=None, why=f"this version words it differently: {why}")
     same = said_digest(said) == known
     return CheckResult(what=what, holds=same, why="" if same else why)
 
@@ -744,7 +744,7 @@ class _OnRecord:
         plan = read_plan(self.place / "plan.toml").plan()
         paid = self.charges[charge].charge()
         if paid.choice is None and paid.files is not None:
-            return False, "the charge does not state what was chosen"
+            return False, "the charge does not state the choice"
         if paid.choice is None:
             return as_0_1_0(plan, paid.plan_digest) or (None, NO_CHOICE)
         if paid.plan_digest not in (plan.digest, *plan.earlier):
@@ -757,16 +757,16 @@ def _events(name: str, said: Mapping[str, Any], paid: Mapping[str, Any]) -> Chec
     whole = paid["event"]["event"]
     parts = [whole, *(whole["events"] if whole.get("kind") == "composed" else [])]
     run = all(one["event"] in parts for one in said["event"])
-    return CheckResult(what=f"the ledger was charged for what was run for {name}", holds=run)
+    return CheckResult(what=f"the ledger was charged for the mechanism of {name}", holds=run)
 
 
 def _looks(name: str, said: Mapping[str, Any], known: tuple[str, ...]) -> CheckResult:
-    """Does the certificate state, as the chain does, that a look at the data is older than its plan?"""
+    """Whether the certificate states, as the chain does, a look at the data that is older than its plan."""
     told = tuple(said["data"].get("seen", ()))
     what = f"{name} says whether its declarations were made by someone who had seen the data"
     if told != known:
         return CheckResult(
-            what=what, holds=False, why="the ledger knows of looks that it does not tell, or of none"
+            what=what, holds=False, why="the looks that it states differ from those in the ledger"
         )
     return CheckResult(
         what=what,

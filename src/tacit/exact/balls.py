@@ -2,7 +2,7 @@
 
 `upper(f)` evaluates a formula with growing precision until the float just above its value is known, so that the
 result is the *smallest* float that is not below the exact value. Monotone formulas therefore stay monotone after
-rounding, and epsilons of 1e-12 and of 1e3 are as right as those around 1. An input float counts as exactly the binary
+rounding, and epsilons of 1e-12 and 1e3 are as accurate as those around 1. An input float counts as exactly the binary
 number that it stores.
 
 The precision is one setting of the whole process. `precision` changes it under the only lock, and restores it;
@@ -138,7 +138,7 @@ def scaled_floor(value: Ball, bits: int) -> tuple[int, int]:
 
 
 def outward(value: Ball) -> tuple[float, float]:
-    """The nearest floats that no number of the ball lies beyond."""
+    """The nearest floats that enclose the ball."""
     if not value.is_finite():
         raise NotCertified(what="a probability", reason="the ball at this precision is not finite")
     return down(value), up(value)
@@ -161,7 +161,7 @@ def skellam_reach(variance: Fraction, bits: int) -> int:
 
 @lru_cache(maxsize=32)
 def skellam_masses(variance: Fraction, bits: int, tail_bits: int) -> tuple[list[Ball], list[Ball]]:
-    """Balls of Pr[X = k] and Pr[X >= k], k = 0..K, right to about `bits`; what lies beyond K is below 2^-tail_bits.
+    """Balls of Pr[X = k] and Pr[X >= k], k = 0..K, right to about `bits`; the tail beyond K is below 2^-tail_bits.
 
     I_{k-1} = I_{k+1} + (2k/v) I_k downwards from two certified values: a sum of positive terms, which loses nothing.
     The law is log-concave (a convolution of two that are), so beyond K the masses fall at least as I_{K+1}/I_K.

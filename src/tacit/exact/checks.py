@@ -1,7 +1,7 @@
 """Parameters that are valid from birth: each check returns a plain value, or raises a typed error.
 
-Nothing is guessed from another kind: text is no number, 1.9 is no whole number, "no" is no flag. NumPy's scalars become
-Python's own numbers at once, since NumPy's wrap around.
+No value is guessed from another kind: text is not a number, 1.9 is not a whole number, "no" is not a flag. NumPy's
+scalars become Python's own numbers at once, since NumPy's wrap around.
 """
 
 from __future__ import annotations

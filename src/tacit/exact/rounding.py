@@ -149,7 +149,7 @@ def digits_up(value: Exact, digits: int = 3) -> str:
 
 
 def digits_down(value: Exact, digits: int = 3) -> str:
-    """The same, rounded down: nobody can then ask for more than the printed remainder."""
+    """The same, rounded down, so that nobody can ask for more than the printed remainder."""
     return _digits(value, digits, ROUND_FLOOR, 1 + _DECIMAL)
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Number = TypeVar("Number", int, float, Fraction)
 
 FAR = 1 << 4096
-"""Nothing is looked for beyond this."""
+"""The search stops beyond this value."""
 
 
 def bisected(

@@ -31,7 +31,7 @@ def one_thread() -> Iterator[None]:
 
 
 class _Limit:
-    """The setting belongs to the process: the first one in changes it and the last one out restores it."""
+    """The setting belongs to the process: the first caller changes it, and the last one restores it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -102,7 +102,7 @@ def _listed(values: Any, dimension: int) -> npt.NDArray[Any]:
 def cells_of(
     rows: Floats, box: Box, cells: tuple[int, ...], outside: str
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The occupied lattice cells, as an array (k, d), and their numbers of rows. Nothing else is kept of the rows."""
+    """The occupied lattice cells, as an array (k, d), and their numbers of rows. It keeps nothing else of the rows."""
     low, high, count = np.array(box.lows), np.array(box.highs), np.array(cells)
     present = ~np.isnan(rows).any(axis=1)
     if outside == "absent":
@@ -357,7 +357,9 @@ def lattice_table(family: DensityFamily, axis: int) -> Floats:
 
 @lru_cache(maxsize=64)
 def _block(family: DensityFamily, axis: int, number: int) -> Floats:
-    """phi at one block of lattice cells: always computed for the whole block, so that neighbours cannot matter."""
+    """phi at one block of lattice cells, always computed for the whole block, so that it does not depend on
+    neighbours.
+    """
     points = lattice_points(family, axis)[number * CELLS_IN_BLOCK : (number + 1) * CELLS_IN_BLOCK]
     return np.ascontiguousarray(family._axis_features(axis, points))
 

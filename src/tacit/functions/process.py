@@ -97,7 +97,7 @@ def karhunen_loeve(kernel: Kernel, box: Box, terms: int | None = None) -> Finite
         spread = error + float(np.abs(matrix.T @ (gram @ matrix) - np.eye(count)).sum(axis=1).max())
         if spread > MOST_SPREAD:
             raise NotCertified(
-                what="a basis", reason="floats do not tell its functions apart", hint="ask for fewer terms"
+                what="a basis", reason="floats cannot distinguish its functions", hint="ask for fewer terms"
             )
         # |S| <= (1 - spread)^2 (1 + spread) < 1.
         matrix = matrix * (1 - spread)

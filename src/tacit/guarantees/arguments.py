@@ -1,4 +1,4 @@
-"""Checks of arguments: of the right kind, or one typed error that names the parameter."""
+"""Checks of arguments: each is of the right kind, or one typed error names the parameter."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Numbers = TypeVar("Numbers", float, "NDArray[np.float64]")
 """A number, or an array of numbers: a function of one is applied to each."""
 
 LARGEST = (1 << 63) - 1
-"""No number of rows, groups, units or repetitions is larger; products of two still have digits to print."""
+"""The largest number of rows, groups, units or repetitions; products of two still have digits to print."""
 
 
 def instance(parameter: str, value: T, kind: type[Any], *, must: str, hint: str = "") -> T:

@@ -1,15 +1,15 @@
 """The condition of a guarantee: always, over random data, under priors, against bounded adversaries.
 
 Differential privacy is the condition `Always`. The other conditions are weaker statements under the same bound. Each
-has its own type and its own text, and never turns into another silently. How two of them compose
-is part of the condition:
+has a type and a text of its own, and no condition turns into another silently. How two of them compose is part of the
+condition:
 
     Always           with Always: Always.
     RandomData       gammas add, for mechanisms fixed in advance; for adaptive ones no law is known.
     Priors           no law, unless the conditions of Groce Thm 5.6 or 6.8 are declared (laws/compose.py).
     BoundedAdversary advantages add (SIM), or add with a factor e^epsilon (IND).
 
-A condition under which *more* is assumed is weaker: `Always` implies each of the others.
+A condition that assumes *more* is weaker: `Always` implies each of the others.
 """
 
 from __future__ import annotations
@@ -103,7 +103,9 @@ class Always(Condition):
 
 
 def told_gamma(gamma: float | Fraction) -> str:
-    """Three significant digits, rounded up: the share of failing data may exceed it only in the 12th digit."""
+    """Three significant digits, rounded up, so that the share of failing data exceeds the text in the 12th digit at
+    most.
+    """
     return digits_up(gamma)
 
 
@@ -137,8 +139,8 @@ class RandomData(Condition):
 class Priors(Condition):
     """Coupled-worlds privacy (Groce 2014, Def. 5.5) for a class of priors over (data, auxiliary knowledge).
 
-    `family` names the class; equal names mean equal classes. `unknown_rows` is the least number of rows
-    about which the adversary has no auxiliary knowledge: fewer required unknown rows is the stronger claim.
+    `family` names the class; equal names mean equal classes. `unknown_rows` is the least number of rows about which
+    the adversary has no auxiliary knowledge; a claim that needs fewer unknown rows is stronger.
     """
 
     family: str

@@ -99,7 +99,7 @@ class Composer(Protocol):
         ...
 
     def worst(self, curves: Directions) -> Directions:
-        """Above all of these at every epsilon."""
+        """A curve that is above all of these at every epsilon."""
         ...
 
     def grouped(self, curves: Directions, size: int) -> Directions:

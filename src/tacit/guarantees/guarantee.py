@@ -35,8 +35,8 @@ from tacit.guarantees.units import Coupled, GroupOf, Neighbours, Unit, group_of,
 class Guarantee:
     """bound (the amount) + unit (the protected) + condition (the assumption); `Always` is differential privacy.
 
-    `declared` lists what somebody declared on the way and no program can check ("the parameters were fixed in
-    advance"): it is printed and recorded with the guarantee, and carried through every law.
+    `declared` lists declarations that no program can check ("the parameters were fixed in advance"). Every law keeps
+    them, and they are printed and recorded with the guarantee.
     """
 
     bound: Bound
@@ -233,7 +233,9 @@ def _plain_unit(unit: Unit) -> Unit:
 _READING_DELTA = 1e-6
 
 NO_PROTECTION = 0.99
-"""From this best guess on, where a coin is right half of the time, the text says that a promise protects nobody."""
+"""If the best guess is right with at least this probability (a coin: one half), the text says that a promise protects
+nobody.
+"""
 
 _NOBODY = (
     "A promise this weak protects nobody: it allows that a reader who knows the rest is right about one person in "
@@ -245,7 +247,7 @@ _FITTED = "what bounds, keys and bins reveal that were fitted to the data is not
 
 
 def explain(bound: Bound, unit: Unit, condition: Condition, declared: tuple[str, ...] = ()) -> str:
-    """Three sentences, and one more each for a condition and for declarations; numbers rounded against us."""
+    """Three sentences, and one more each for a condition and for declarations; numbers rounded towards more loss."""
     try:
         sentences = _kept_sentences(bound, unit, condition)
     except TypeError:  # a bound of somebody else's that has no hash
@@ -259,7 +261,7 @@ def explain(bound: Bound, unit: Unit, condition: Condition, declared: tuple[str,
 
 @lru_cache(maxsize=128)
 def _kept_sentences(bound: Bound, unit: Unit, condition: Condition) -> tuple[str, ...]:
-    """Made once: a hundred releases of one price say the same, and a curve is read several times for it."""
+    """Computed once: a hundred releases of one price say the same, and each text reads a curve several times."""
     return tuple(_sentences(bound, unit, condition))
 
 

@@ -24,7 +24,7 @@ from tacit.guarantees.theorems import Theorem, theorem
 # order`.
 
 MOST_POINTS = 400
-"""Values of each curve that are looked at before the question is given up."""
+"""The number of compared values of each curve before the question stays open."""
 
 
 class Order(Enum):

@@ -240,13 +240,13 @@ def _read(
     plain: Callable[[], float],
     bounded: Callable[[BoundedAdversary], float],
 ) -> float:
-    """A reading of a bound if it has one, or the rest of it for adversaries of bounded means."""
+    """The reading of a bound if it has one, or its part against adversaries of bounded means."""
     about_neighbours(unit, condition, what)
     return bounded(condition) if isinstance(condition, BoundedAdversary) else plain()
 
 
 def reading_of_power(bound: Bound, unit: Unit, condition: Condition, size: float) -> float:
-    """The largest power of any test of this size about one unit, by anybody who the condition speaks of."""
+    """The largest power of any test of this size about one unit, by anybody within the condition."""
     return _read(
         "the power of a test", unit, condition,
         plain=lambda: power(bound, size),

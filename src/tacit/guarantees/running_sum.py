@@ -33,15 +33,15 @@ Amounts = dict[str, Fraction | None]
 Rounded = Callable[[Any], float]
 
 MOST_DIGITS = 120
-"""Texts show no more digits of a sum than these."""
+"""Texts of a sum show at most this many digits."""
 SUM_BITS = 4096
 """A running sum with a longer denominator is rounded up to this many binary places, because fractions with new
-denominators would make each sum longer than the one before. Sums of floats and of decimals never come near.
+denominators would make each sum longer than the one before. Sums of floats and of decimals never reach it.
 """
 
 ROOT_BITS = 160
-"""The number of digits of roots that are kept as rationals: far more than a float, so that none decides about
-a budget.
+"""The number of digits of roots kept as rationals: far more than a float has, so that rounding decides nothing about a
+budget.
 """
 
 NOTHING: Mapping[str, Fraction] = {}
@@ -98,7 +98,7 @@ class Currency(ABC):
         return shown(value, digits)
 
     def exact(self, amounts: Amounts) -> dict[str, Fraction]:
-        """The numbers of the bound that a sum is, by the bound's names, before they are rounded to floats."""
+        """The numbers of the bound that equals a sum, by their names, before they are rounded to floats."""
         return {name: value for name, value in amounts.items() if value is not None}
 
     def zero(self) -> Amounts:
@@ -106,7 +106,7 @@ class Currency(ABC):
         return dict.fromkeys(self.names, Fraction(0))
 
     def _number(self, bound: Bound, name: str, exact: Mapping[str, Fraction]) -> Fraction | None:
-        """One number of a bound; refuses another kind, whose other numbers (a delta) this sum would lose."""
+        """One number of a bound; refuses a kind with further numbers (a delta), which this sum would lose."""
         if bound.kind != self.kind:
             raise InvalidParameter(
                 parameter="bound", value=bound.kind, must=f"be of the sum's kind, {self.kind}", hint="convert it first"
@@ -266,7 +266,7 @@ def currency_of(bound: Bound) -> Currency | None:
 
 
 def added(total: Amounts, more: Amounts) -> Amounts:
-    """A running sum with one addend more."""
+    """A running sum with one further addend."""
     return {name: _plus(value, more[name]) for name, value in total.items()}
 
 

@@ -80,8 +80,8 @@ class Rows(Unit):
 class People(Unit):
     """One person (or school, household, ...) with all their rows, of which at most `at_most` are used.
 
-    `groups` bounds the number of groups (keys of a `by`) of a person; None if not declared. `each` is a
-    column and how many rows with one value of it are used at most: ("year", 1) for a panel with one row a year.
+    `groups` bounds the number of groups (keys of a `by`) of a person; None if not declared. `each` is a column and the
+    largest number of used rows with one value of it: ("year", 1) for a panel with one row a year.
     """
 
     column: str
@@ -220,9 +220,8 @@ def steps(known: Unit, wanted: Unit) -> tuple[int, tuple[str, ...]]:
     replace-one is one removal and one addition (two steps of add-or-remove). A person with at most m
     rows is m added or removed rows. There is no way back from replace-one to add-or-remove: a mechanism
     that prints the number of rows is perfectly private under the first and not at all under the second.
-    People with fewer rows are among those with more, and people whose rows lie in fewer groups among those
-    whose rows lie in more; there is no way back either: how many people have seven rows, or are in two groups,
-    is a constant where nobody may.
+    A guarantee for people with at most seven rows covers people with fewer rows, and one for two groups covers one
+    group. There is no way back: the number of people with seven rows is a constant if nobody may have seven.
     """
     if known == wanted:
         return 1, ()

@@ -40,7 +40,7 @@ CUSTODIAN = "custodian"
 SIGNED = ("elsewhere", "server")
 """The holder of the private key of an approval: the approver, or a server under the approver's passphrase."""
 MOST_OPEN, MOST_OPEN_OF_ONE = 200, 20
-"""The largest number of open requests, in all and of one asker: every entry's digest covers all of them."""
+"""The largest number of open requests, of everybody and of one person: every entry's digest covers all of them."""
 
 
 class Signer(Protocol):
@@ -78,11 +78,11 @@ class Approvals(Log):
         by: str = CUSTODIAN,
         note: str = "",
     ) -> Entry:
-        """Write down that a name has these roles from now on, and signs with this public key (no roles: no more).
+        """Record that a name has these roles from now on, and signs with this public key (without roles: that it has
+        none any more).
 
-        A name belongs to one person for ever: one that is known is changed where the key is the same, or where
-        `change` says that it is the same person. `by` names who said so; if the ledger knows a custodian, it must be
-        one.
+        A name belongs to one person for ever: a known name changes only with the same key, or if `change` says that it
+        is the same person. `by` names the person who decided that, who must be a custodian if the ledger knows one.
         """
         person = Person(name=name, roles=roles, key=key)  # type: ignore[arg-type]
         said = {**person_body(person), "change": flag("change", change), **_said(by, note)}
@@ -130,7 +130,7 @@ class Approvals(Log):
     def request(
         self, request: Request, charge_check: ChargeCheck | None = None, *, note: str = ""
     ) -> tuple[int, Open]:
-        """Ask for an approval of exactly this: its number, and the open request. Charges nothing.
+        """Ask for an approval of exactly this request; returns its number, and the open request. Charges nothing.
 
         A request that would not fit is refused at once. A repeated request does not make a second one.
         """
@@ -198,7 +198,7 @@ class Approvals(Log):
                 raise NotAllowed(
                     who=by, what=f"approve request {request}",
                     reason=f"the name is read as {found.analyst!r}, who asked",
-                    hint="it takes another pair of eyes",
+                    hint="a second person must approve it",
                 )  # fmt: skip
             return self._written_down(
                 connection, "approve", request=request, signature=given, **_said(by, note),
@@ -360,7 +360,7 @@ class Approvals(Log):
         if self._state.register.four_eyes and all(alike(name, body["analyst"]) for name in approved):
             raise NotAllowed(
                 who=body["analyst"], what="be charged for this plan",
-                reason="all who approved it have names that are read as the asker's",
+                reason="every approver's name can be confused with the asker's",
             )  # fmt: skip
         whole_body = body if consent is None else {**body, "consent": consent}
         return whole_body, self._state.register.after("reserve", whole_body)
@@ -476,7 +476,7 @@ def _said(by: str, note: str) -> dict[str, str]:
 
 
 def _spelled_alike(name: str, state: State) -> None:
-    """Refuse a name that has no share and is read like one that has: it would have the whole budget.
+    """Refuse a name without a share that reads like a name with one: it would have the whole budget.
 
     A name that an older version enrolled beside its lookalike stays valid.
     """

@@ -96,7 +96,7 @@ def zero(budget: Guarantee) -> Amounts:
 
 
 def plus(total: Amounts, charge: Charge, budget: Guarantee) -> Amounts:
-    """The running sum with one charge more."""
+    """The running sum with one further charge."""
     return (
         added(total, _currency(budget.bound).of_bound(charge.guarantee.bound, charge.exact)) if total else {}
     )
@@ -138,7 +138,7 @@ def parts_of(bound: Bound, exact: Mapping[str, Fraction], limit: Limit) -> dict[
     """A price as parts of a limit, by the currency that adds up: of epsilon and of delta, of rho, of mu squared;
     rounded up.
 
-    Of Rényi divergences the largest part over the orders. A number that is missing in the limit has no part.
+    For Rényi divergences, the largest part over the orders. A number that is missing in the limit has no part.
     """
     currency = _currency(limit.bound)
     ceiling, own = _ceiling(limit), currency.of_bound(bound, exact)
@@ -212,10 +212,10 @@ def smaller(one: Bound, other: Bound) -> Bound:
 
 
 def recount(decode: Callable[[Mapping[str, Any]], T], total: Callable[[Sequence[T]], Bound]) -> ChargeCheck:
-    """A check that forgets the prices and folds the events anew: decode each record, total them, compare.
+    """A check that ignores the prices and adds up the events anew: decode each record, total them, compare.
 
-    `total` must give a bound of the budget's kind, and must be a valid filter if parameters are chosen as
-    one goes; a total that only holds for a plan fixed in advance does not.
+    `total` must give a bound of the budget's kind, and must be a valid filter if parameters depend on earlier results;
+    a total that only holds for a plan fixed in advance is not one.
     """
 
     def check(charges: Sequence[Charge], limit: Limit) -> None:
@@ -240,7 +240,7 @@ def recount(decode: Callable[[Mapping[str, Any]], T], total: Callable[[Sequence[
 def filtered(make: Callable[[Any], Filter]) -> ChargeCheck:
     """A check by a filter of the accounting room, filled anew with the prices so far: `filtered(AdvancedFilter)`.
 
-    The same filter must be used for every charge of the ledger: two filters in turn are no filter.
+    Use the same filter for every charge of the ledger: two filters in turn do not form a valid one.
     """
 
     def check(charges: Sequence[Charge], limit: Limit) -> None:
@@ -266,7 +266,7 @@ def addable(budget: Guarantee) -> None:
     if not isinstance(budget.condition, Always):
         raise NoLaw(
             operation=f"a running total {budget.condition}",
-            reason="releases that are chosen as one goes compose without further declarations under Always only",
+            reason="releases chosen after earlier results compose without further declarations under Always only",
             hint="give the ledger a check that knows why these releases compose: on_random_data(budget), or your own",
         )
 
@@ -274,7 +274,7 @@ def addable(budget: Guarantee) -> None:
 def _no_total(bound: Bound) -> NoLaw:
     return NoLaw(
         operation=f"a running total of {bound.kind} bounds",
-        reason="parameters may be chosen as one goes, and no filter for this kind is known here",
+        reason="parameters may depend on earlier results, and no filter for this kind is known here",
         hint="state the budget as Pure, Approximate, Concentrated, Gaussian or Renyi",
     )
 

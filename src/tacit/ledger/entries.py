@@ -208,8 +208,8 @@ KINDS = (
 def exact_amounts(guarantee: Guarantee, exact: Mapping[str, Fraction] | None) -> dict[str, Fraction]:
     """The exact rational numbers behind a guarantee's floats, if the caller knows them.
 
-    A float is the binary number that it is: five times 0.2 is more than 1. Who calibrated to the fraction
-    1/5 may say so; it must round to the float that the guarantee states.
+    A float stands for its exact binary value: five times 0.2 is more than 1. A caller who calibrated to the fraction
+    1/5 may state it; it must round to the float in the guarantee.
     """
     stated = {**guarantee.bound.parameters}
     if isinstance(guarantee.condition, RandomData):
@@ -249,12 +249,12 @@ class Request:
     record. Table and version are public and declared: neither is read from the data.
     `event` is what will be run, as plain data that the accounting room writes and reads.
     `charge` is the price in the budget's own kind, unit and condition; `exact` its numbers as fractions,
-    where the mechanism is calibrated to those and not to the floats. `told` says in words what is asked, one table
-    a release: its name (`release`), the question (`statistic`) and its own price (`price`).
-    `files` is the declared set of files, and belongs to the key: {"protected": [[name, ...], ...], "public": [...]}.
-    `choice` is the choice for the request, stored whole. `known_as` are digests that earlier forms of requests
-    gave the same question, files beside them as now. `earlier` gives what version 0.1.0 called it; it is called only
-    where a ledger has charges of that version.
+    where the mechanism is calibrated to those and not to the floats. `told` describes the query in words, one table a
+    release: its name (`release`), the question (`statistic`) and its own price (`price`). `files` is the declared set
+    of files, and belongs to the key: {"protected": [[name, ...], ...], "public": [...]}. `choice` is the choice for
+    the request, stored whole. `known_as` are digests that earlier forms of requests gave the same question, files
+    beside them as now. `earlier` gives what version 0.1.0 called it; it is called only where a ledger has charges of
+    that version.
     """
 
     key: str
@@ -349,7 +349,7 @@ class Charge:
 class Ticket:
     """The right to run one request: its charge is durable. `digest` names the entry, for a certificate.
 
-    `spent` and `left` are the running total at that moment, this charge included (None under a check of one's own).
+    `spent` and `left` are the running total at that moment, this charge included (None under a custom check).
     `approved_by` names the signers of the approvals behind the charge, `signed` the keeper of each key (if that was
     recorded); `seen` is the ledger's remark about looks at the data before the plan (`tacit.ledger.looks`).
     """

@@ -143,7 +143,7 @@ def told_files(files: Mapping[str, Any]) -> str:
 
 
 PATIENCE = 600.0
-"""An answer that was paid for is tried to be recorded for at least this many seconds."""
+"""The least time, in seconds, of the tries to record a paid answer."""
 
 
 class Ledger(Approvals):
@@ -258,7 +258,7 @@ class Ledger(Approvals):
         return derived_key(self._secret, "contribution bounding")
 
     def sealed_key(self, purpose: str) -> bytes:
-        """A key for noise that is fixed now and drawn later: 32 bytes for this purpose, never printed or exported."""
+        """A key that fixes noise now for a later draw: 32 bytes for this purpose, never printed or exported."""
         return derived_key(self._secret, f"sealed noise: {purpose}")
 
     # --- reserve, run, commit ------------------------------------------------------------------------
@@ -335,9 +335,9 @@ class Ledger(Approvals):
     def commit(self, ticket: Ticket, answer: Any, *, data_digest: str = "") -> Entry:
         """Record the answer (bytes, or any plain JSON) to a reservation.
 
-        It was paid for, so it is tried for ten minutes at least while others hold the ledger. `data_digest`
-        says what the answer was made from: whether it is what the last answer about the same version was made
-        from goes to the custodian alone (`FILE-data` beside a ledger's file, 0600).
+        The charge is paid, so the commit is tried for ten minutes at least while others hold the ledger. `data_digest`
+        identifies the data behind the answer. Only the custodian learns whether the last answer about the same version
+        came from the same data (`FILE-data` beside a ledger's file, 0600).
         """
         kind = "bytes" if isinstance(answer, bytes) else "json"
         body = answer if isinstance(answer, bytes) else canonical(answer, what="answer").encode("ascii")

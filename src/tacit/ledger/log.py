@@ -1,4 +1,4 @@
-"""The book behind a ledger: its end is checked when it is opened, and each page that is added since.
+"""The log behind a ledger: its end is checked when it is opened, and each added page after that.
 
 Everything here runs inside a transaction of the store, and does not use the admission rules.
 """
@@ -163,7 +163,7 @@ class State:
         return state.shared(body["analyst"], read_share(body)) if kind == "share" else state
 
     def charged(self, charge: Charge) -> State:
-        """The state with one charge more."""
+        """The state with one further charge."""
         own = totals.plus(self.own(charge.analyst), charge, self.budget)
         return replace(
             self,
@@ -257,8 +257,8 @@ class History:
     """The sum of the entries up to `sequence`. Only ever moves forward, one verified link at a time.
 
     `open` has the digests of the reservations without a result so far; with `keep` the charges, and what
-    closed them, are kept too, and later notes about people, requests and releases. Behind a fault sums are not
-    known, and not compared (`summed`).
+    closed them, are kept too, and later notes about people, requests and releases. After a fault the sums are unknown
+    and not compared (`summed`).
     """
 
     digest: str
@@ -443,7 +443,7 @@ PAGE = 500
 LAST = 2**63 - 1
 """No entry has a larger number."""
 OWN = 64
-"""Its own entries that a log knows without reading them anew, if they are still unchanged."""
+"""A log's own entries that it knows without reading them anew, if they are still unchanged."""
 
 
 # Built once: a release puts some twenty of these to the database.
@@ -698,7 +698,7 @@ def correction_name(about: int, number: int) -> str:
 
 
 def closed_name(sequence: int) -> str:
-    """The index's name for what became of a reservation."""
+    """The index's name for the end of a reservation."""
     return f"closed {sequence}"
 
 

@@ -81,7 +81,9 @@ def record_plan(ledger: Ledger, plan_digest: str, *, analyst: str, table: str = 
 
 
 def seen(ledger: Ledger, plan_digest: str, *, table: str = "", version: str = "") -> tuple[str, ...]:
-    """The remark about a plan; empty if no look is older than the plan. A plan without an entry so far is young."""
+    """The remark about a plan; empty if no look is older than the plan. A plan without an entry counts as younger than
+    every look.
+    """
     place = version_place(_table(ledger, table), version)
 
     def look(connection: Connection) -> tuple[str, ...]:

@@ -113,7 +113,7 @@ def _overlooked(c: str) -> bool:
 
 
 def alike(one: str, other: str) -> bool:
-    """Whether a reader could take one for the other."""
+    """Whether a reader could confuse the two."""
     return one == other or not _skeletons(one).isdisjoint(_skeletons(other))
 
 

@@ -91,7 +91,7 @@ def standing_of(ledger: Ledger, history: History, analyst: str | None) -> tuple[
 def refuse_seen(asked: Charge, looks: Mapping[str, int], plans: Callable[[], Mapping[str, int]]) -> None:
     """Refuses a plan under RandomData that is younger than a look at the data, in any version or name.
 
-    `plans` has the first entry with each plan's digest: a charge, or a record.
+    `plans` maps each plan's digest to its first entry, a charge or a record.
     """
     if not isinstance(asked.guarantee.condition, RandomData):
         return

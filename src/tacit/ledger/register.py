@@ -22,7 +22,7 @@ ASKED = ("analyst", "request", "plan", "table", "version", "event", "charge", "e
 
 
 ASKED_FILES = (*(name for name in ASKED if name != "told"), "files")
-"""The same since the declared set of files belongs to a question: the sentences are no part of it any more."""
+"""The form since the declared set of files belongs to a query; its sentences are no longer part of it."""
 
 
 def asked_digest(body: Mapping[str, Any]) -> str:
@@ -131,7 +131,7 @@ class Register:
     def consent(self, body: Mapping[str, Any]) -> dict[str, Any] | None:
         """The open request that this charge answers, and its approvers; refuses if an approval is required and missing.
 
-        Approvals count whose names still have the role, and the key, that they had when they approved.
+        Approvals count if the approver's name still has the role and the key of that time.
         """
         self.asker(body["analyst"])
         asked = {asked_digest(body), earlier_digest(body)} if self.requests else set()
@@ -187,7 +187,7 @@ class Register:
         consent = self.consent(body)
         if consent != body.get("consent"):
             raise NotAllowed(
-                who=body["analyst"], what="be charged so", reason="the charge names another consent than was given"
+                who=body["analyst"], what="be charged so", reason="the charge names a different approval"
             )  # fmt: skip
         return self if consent is None else self._without(int(consent["request"]))
 
@@ -228,7 +228,8 @@ class Register:
         demanded = body["four_eyes"] is True
         if demanded and not (self.known("approver") and self.known(*ASKERS)):
             raise InvalidParameter(
-                parameter="four_eyes", value=True, must="be demanded where somebody may ask, and another may approve",
+                parameter="four_eyes", value=True, must="be required only if one person may ask and "
+                "another may approve",
                 hint="enrol an analyst or custodian, and an approver with a key, first",
             )  # fmt: skip
         return replace(self, four_eyes=demanded)
@@ -246,7 +247,10 @@ class Register:
             raise NotAllowed(who=by, what=what, reason="no request of this number is open")
         if folded(by) == folded(request.analyst):
             raise NotAllowed(
-                who=by, what=what, reason="they asked for it themselves", hint="it takes another pair of eyes"
+                who=by,
+                what=what,
+                reason="they asked for it themselves",
+                hint="a second person must approve it",
             )
         if person is None or "approver" not in person.roles:
             raise NotAllowed(who=by, what=what, reason="the ledger knows this name as no approver")
@@ -258,7 +262,7 @@ class Register:
         digest = approval_digest(self.ledger, number, request, by)
         if not holds(bytes.fromhex(person.key), body["signature"], APPROVAL, digest):
             raise NotAllowed(
-                who=by, what=what, reason="the signature is not theirs, or is about something else",
+                who=by, what=what, reason="the signature is not theirs, or signs something else",
                 hint="the ledger has the public key of this name; a signature is about one request of one ledger",
             )  # fmt: skip
         if by in request.approved:
@@ -275,7 +279,7 @@ class Register:
         return self._without(number)
 
     def approvals_end(self, person: Person) -> bool:
-        """Has this name approved something that is open, and was or becomes another than an approver with that key?"""
+        """Whether this name approved an open request, and is or becomes another than an approver with that key."""
         before = self.people.get(person.name)
         stays = before is not None and before.key == person.key
         stays = stays and all("approver" in p.roles for p in (before, person) if p is not None)

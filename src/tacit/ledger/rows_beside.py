@@ -1,8 +1,8 @@
 """A folder beside a ledger, in which engines keep the bounded rows of a version: only if a custodian asked for it.
 
-Beside `survey.ledger` lies `survey.ledger-rows`, which only its owner can enter. That it is there is the request: a
-curator who finds it keeps in it what bounding gave (`tacit.sources.kept`), and reads it in place of bounding anew.
-These are rows of real people as declared, without noise. Removing them changes no answer.
+Beside `survey.ledger` lies `survey.ledger-rows`, which only its owner can enter. The existence of the folder is the
+request: a curator who finds it keeps the bounded rows in it (`tacit.sources.kept`), and reads them in place of
+bounding anew. These are rows of real people as declared, without noise. Removing them changes no answer.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def _folder(ledger: Ledger) -> Path | None:
 def keep_rows(ledger: Ledger, *, by: str = CUSTODIAN) -> Path:
     """From now on the bounded rows of each version are kept in a folder beside the ledger, which is returned.
 
-    They tell of real people, and are not encrypted: the folder is for its owner alone, and belongs on a disk that is.
+    They describe real people and are not encrypted: the folder is for its owner alone, and belongs on an encrypted
+    disk.
     """
     _custodian(ledger, by)
     folder = _folder(ledger)
@@ -71,9 +72,9 @@ def keep_rows(ledger: Ledger, *, by: str = CUSTODIAN) -> Path:
 
 
 def remove_rows(ledger: Ledger, *, version: str | None = None, by: str = CUSTODIAN) -> int:
-    """Removes the rows of a version, or all of them and the folder, so that none are kept; the number of files gone.
+    """Removes the rows of a version, or all of them and the folder; returns the number of removed files.
 
-    What a writer who was killed left of them goes as well, and who writes at this moment keeps nothing. An error says
+    It also removes leftovers of a killed writer, and a writer at this moment keeps nothing. An error says
     that something could not be removed.
     """
     _custodian(ledger, by)
@@ -105,7 +106,7 @@ def remove_rows(ledger: Ledger, *, version: str | None = None, by: str = CUSTODI
 
 
 def mark_of(ledger: Ledger, version: str) -> str:
-    """The beginning of the names of a version's files, which tells nobody else which version it is."""
+    """The beginning of the names of a version's files, which reveals to nobody else which version it is."""
     from tacit.exact.canonical import mac
 
     return mac(ledger.bounding_key, "version of kept rows", version)[:16]

@@ -1,10 +1,9 @@
 """The storage of a ledger: one SQLite file, or one schema of a PostgreSQL database, with the tables of `tables.py`.
 
 A file goes through the standard library's `sqlite3`, a server through SQLAlchemy.
-A writer keeps its turn from before the first read of a transaction to its end: `BEGIN IMMEDIATE` on SQLite, in the
-order of arrival; a lock on the header's row on PostgreSQL. A transaction that has ended is on the disk:
-rollback journal with synchronous=EXTRA on SQLite, synchronous_commit=on on PostgreSQL
-(docs/decisions/0008-ledger-storage.md).
+A writer holds the lock from before the first read of a transaction to its end: `BEGIN IMMEDIATE` on SQLite, in the
+order of arrival; a lock on the header's row on PostgreSQL. A transaction that has ended is on the disk: rollback
+journal with synchronous=EXTRA on SQLite, synchronous_commit=on on PostgreSQL (docs/decisions/0008-ledger-storage.md).
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ after every transaction, and half the waiting for the disk, since no folder is w
 
 
 def milliseconds(wait: float) -> int:
-    """A wait as databases take it: in 32 bits, beyond which one would not wait at all."""
+    """A waiting time as databases take it: in 32 bits, since a longer one would mean not waiting at all."""
     return int(min(max(1.0, 1000 * wait), 2**31 - 1))
 
 
@@ -89,7 +88,7 @@ def stamp_of(path: Path) -> Stamp | None:
 
 
 class _Kept:
-    """The connections of this process, each under the store whose it is.
+    """The connections of this process, by their store.
 
     Without a lock, which Ctrl-C could leave held: each step on the dictionary is one operation of the interpreter.
     """
@@ -112,7 +111,8 @@ class _Kept:
     def put(self, store: int, path: Path, connection: FileConnection, before: Stamp | None) -> None:
         """Keeps an idle connection, to the file that was there `before` it was opened or taken.
 
-        The system gives the number of an open file to no other one, so the same number still means the same file.
+        The system gives the inode number of an open file to no other file, so the same number still means the same
+        file.
         """
         stamp = stamp_of(path)
         if stamp is None or before is None or stamp[:2] != before[:2]:
@@ -139,7 +139,7 @@ class _Kept:
             self.drop(store)
 
     def in_child(self) -> None:
-        """Connections of the parent process are kept, unused, so that nothing closes them."""
+        """Connections of the parent process stay open and unused, so that nothing closes them."""
         self._parents.append(self._of)
         self._of = OrderedDict()
 
@@ -191,7 +191,7 @@ class Late(Exception):
 
 @contextmanager
 def queued(path: Path, *, until: float) -> Iterator[None]:
-    """Wait for one's turn to write to the ledger at `path`, until this moment of the monotonic clock at most."""
+    """Waits for the turn to write to the ledger at `path`, at most until this moment of the monotonic clock."""
     file = _opened(path)
     if file is None:
         yield
@@ -447,21 +447,21 @@ class Store:
         return self.read(lambda connection: connection.has(HEADER))
 
     def alone(self) -> AbstractContextManager[Any]:
-        """Whether no other thread of this process is in a transaction here."""
+        """Whether this process has no other thread in a transaction here."""
         return self._lock
 
     # --- transactions --------------------------------------------------------------------------------
     def read(self, work: Callable[[Connection], T]) -> T:
-        """Do this in a transaction that sees one state of the ledger and writes nothing."""
+        """Runs this in a transaction that sees one state of the ledger and writes nothing."""
         return self._told(lambda: self._once(self.reading, work), self.wait_seconds)
 
     def write(
         self, work: Callable[[Connection], T], *, fresh: bool = False, patience: float | None = None
     ) -> T:
-        """Do this in a transaction that nobody else writes in, and return when it is durable.
+        """Runs this in a transaction without any other writer, and returns when it is durable.
 
-        It repeats the work if the database says that it did not commit, until `patience` has passed; so that
-        `work` may have no effect but on the database.
+        It repeats the work if the database says that it did not commit, until `patience` has passed, so `work` may
+        affect the database only.
         """
         wait = self.wait_seconds if patience is None else max(patience, self.wait_seconds)
         return self._told(lambda: self._once(lambda: self.writing(fresh=fresh, wait=wait), work), wait)

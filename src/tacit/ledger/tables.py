@@ -1,4 +1,4 @@
-"""The tables of a ledger, and the two kinds of connections that its statements are put to.
+"""The tables of a ledger, and the two kinds of connections for its statements.
 
     tacit_ledger    one row: the header, the secret, and the head (how many entries, digest, MAC, state)
     tacit_entries   the chain: sequence, digest, content; rows are inserted and never changed
@@ -56,7 +56,7 @@ class FileConnection:
         return self.first(found, {"name": table.name}) is not None
 
     def create(self, table: Table) -> None:
-        """Make this table unless it is there."""
+        """Creates this table unless it exists."""
         for statement in table.made("BLOB"):
             self.change(statement)
 
@@ -88,7 +88,7 @@ class ServerConnection:
         return bool(sqlalchemy.inspect(self.connection).has_table(table.name))
 
     def create(self, table: Table) -> None:
-        """Make this table unless it is there."""
+        """Creates this table unless it exists."""
         for statement in table.made("BYTEA"):
             self.change(statement)
 

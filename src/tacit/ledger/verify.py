@@ -41,7 +41,7 @@ from tacit.ledger.store import Store
 from tacit.ledger.tables import ANSWERS, ENTRIES, HEADER, INDEX, Connection, Table
 
 Progress = Callable[[int, int], None]
-"""Called now and then with the number of entries that were walked, and of all that the head names."""
+"""A callback, called now and then with the number of checked entries and the number of all entries."""
 
 
 def verify_ledger(

@@ -200,7 +200,7 @@ class Mechanism(ABC):
     example: ClassVar[Mapping[str, Any]] = {}
     """Parameters of one right call."""
     target_example: ClassVar[Mapping[str, Any]] = {}
-    """Parameters of one right call of `for_target`."""
+    """Parameters of a valid call of `for_target`."""
 
     @property
     @abstractmethod
@@ -283,7 +283,9 @@ def rho_of_epsilon(epsilon: Fraction) -> Fraction:
 
 
 def short_up(value: Fraction) -> Fraction:
-    """The least number of 80 binary digits that is not below: sums of such numbers stay short, as decimals' do."""
+    """The least number of 80 binary digits that is not below the value: sums of such numbers stay short, as those of
+    decimals do.
+    """
     if value.denominator.bit_length() <= 80:
         return value
     shift = 80 - (value.numerator.bit_length() - value.denominator.bit_length())
@@ -312,7 +314,7 @@ def event_of(bound: Bound) -> Event:
 class AdditiveMechanism(Mechanism):
     """Integer noise, independent of the data, added to integers on a grid.
 
-    The noise has all the integers as its support, unless the class says otherwise: then the reachable outputs do not
+    The support of the noise is all integers, unless the class says otherwise, so that the reachable outputs do not
     depend on the true value.
     """
 

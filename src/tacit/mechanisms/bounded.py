@@ -48,8 +48,7 @@ class BoundedLaplace(DiscreteDistribution):
     """Pr[X = k] = q^|k| / Z for |k| <= largest, q = exp(-1/noise_scale), Z = (1 + q - 2 q^(largest+1)) / (1 - q).
 
     It is the discrete Laplace distribution given that |X| <= largest, and so it is drawn: until a draw is
-    inside. How often
-    depends on nothing but the noise.
+    inside. The number of draws depends on nothing but the noise.
     """
 
     noise_scale: Exact
@@ -125,10 +124,10 @@ class TruncatedDiscreteLaplace(AdditiveMechanism, CellNoise):
     D is the sensitivity and m = moved_cells: a unit moves at most m different cells by at most D each, or for m = 1 any
     cells whose moves add up to at most D.
     Guarantee: Approximate(epsilon, 1 - (1 - f)^m) with f = q^(A-D+1) (1 - q^D) / ((1 - q) Z), exactly. For D = m = 1 no
-    noise within -A..A has a smaller delta. The delta is certain disclosure and no slack: an output that only one of
-    two neighbours can have tells them apart, and deltas of several releases add up.
-    Assumptions: integers; A is at least D. An epsilon that no float equals is rounded down to one.
-    The interval value +- A holds always. Theorem `truncated-discrete-laplace`.
+    noise within -A..A has a smaller delta. The delta is the probability of certain disclosure: an output that only one
+    of two neighbours can have tells them apart. Deltas of several releases add up. Assumptions: integers; A is at
+    least D. An epsilon that no float equals is rounded down to one. The interval value +- A holds always. Theorem
+    `truncated-discrete-laplace`.
     """
 
     epsilon: Exact
@@ -166,7 +165,7 @@ class TruncatedDiscreteLaplace(AdditiveMechanism, CellNoise):
     def for_target(
         cls, *, epsilon: Exact, delta: Exact, sensitivity: L1 = _UNIT, moved_cells: int = 1
     ) -> TruncatedDiscreteLaplace:
-        """The smallest noise with this (epsilon, delta): the least A whose delta is not above."""
+        """The smallest noise with this (epsilon, delta): the least A whose delta does not exceed it."""
         steps = need("truncated discrete Laplace", sensitivity, (L1,), _HINT).steps(_ONE)
         limit, cells = exact_parameter("delta", delta), whole("moved_cells", moved_cells)
         refuse_if(limit >= 1, "delta", delta, "lie strictly between 0 and 1")

@@ -33,8 +33,9 @@ from tacit.noise.source import Source, default_source
 
 MOST_FITTED = 640
 FINE = 64
-"""Steps of the noise's grid in one count: fitted counts are no whole numbers anyway, and on a fine grid the laws of
-weighted sums are the continuous ones, nearly."""
+"""Steps of the noise's grid in one count: fitted counts are not whole anyway, and on a fine grid the distributions of
+weighted sums are nearly the continuous ones.
+"""
 MOST_STEPS = 1 << 16
 TINY = 1e-9
 CLASSES = 256
@@ -86,7 +87,7 @@ class Agreement:
 
     @property
     def tells(self) -> bool:
-        """Whether the tables say anything about each other."""
+        """Whether the tables constrain each other."""
         return bool(np.trace(self.projection) < self.counts - 0.5)
 
     @property
@@ -128,7 +129,7 @@ def _agreement(places: tuple[bytes, ...], sizes: tuple[int, ...], fixed: bool) -
 
 @lru_cache(maxsize=64)
 def _unit_sizes(agreement: Agreement, gaussian: bool) -> Floats:
-    """They depend on no price: a question that is asked again, for more or for less, finds them made."""
+    """They depend on no price, so a query at another price reuses them."""
     if gaussian:
         return np.sqrt(2 / math.pi * agreement.shares)
     return mean_sizes(agreement._rows)[agreement._row]
@@ -271,14 +272,15 @@ def _fine(l1: int) -> int:
 HULL_FINE = 64
 MOST_COUNTS = 64
 MOST_MOVES = {1: 100, 2: 60, 3: 30, 4: 16}
-"""Different moves, by their dimension, whose hull is found in some hundredths of a second."""
+"""The largest number of distinct moves, by dimension, whose hull takes some hundredths of a second."""
 POINTS = 1 << 13
 SLACK = 1e-12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Image:
-    """The effects of one row on counts: the patterns of zeros and ones that it can add, or exchange for another.
+    """The effects of one row on counts: the patterns of zeros and ones that a row can add, or exchange for another
+    pattern.
 
     `replaced` says that a row takes another's place (with `absent`, also an empty place). Moves span d dimensions;
     `base` are d counts that determine the rest, and a move of all counts is `lift` times the move of those.
@@ -424,8 +426,8 @@ def _quantile(loads: Floats, share: Floats, far: float, wrapped: float, miss: fl
 class HullTables(WholeTables):
     """Noise of density e^(-gauge / noise_scale) on the counts that span a small image, the gauge that of its hull.
 
-    Guarantee: Pure(times / noise_scale), if one unit brings or replaces `times` rows. What the other counts are
-    above their combination of these is moved by no neighbour, and is added as it is. Theorem `polytope-noise`.
+    Guarantee: Pure(times / noise_scale), if one unit brings or replaces `times` rows. The rest of the other counts,
+    beyond their combination of these, moves between no neighbours and is added unchanged. Theorem `polytope-noise`.
     """
 
     image: Image
@@ -482,7 +484,7 @@ class HullTables(WholeTables):
         return [float(t.mean()) for t in self.image.split(each)]
 
     def error_quantiles(self, confidence: Exact = 0.95) -> list[Floats]:
-        """Those of the continuous distribution, and half a step of the fine grid for each rounding."""
+        """The half-widths of the continuous distribution, and half a step of the fine grid for each rounding."""
         miss = float(1 - confidence_level(confidence))
         rounded = np.abs(self.image.lift).sum(axis=1) / (2 * HULL_FINE)
         return self.image.split(_unit_quantiles(self.image, miss) * float(self.noise_scale) + rounded)

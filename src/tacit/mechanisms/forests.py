@@ -5,9 +5,9 @@ pair: G_ij is the likelihood ratio statistic of independence in the pair's table
 quantile of chi-squared (Chow, Liu 1968; Lauritzen 1996, section 4.4). Noise on a table inflates every G_ij. So a
 model chosen as if the noisy counts were exact has edges that come from the noise. Two ways account for the noise:
 
-- `inflation` says how far the noise raises the statistic of a pair without dependence; the penalty rises by as much;
-- `ForestSelection` never publishes a table: it chooses edge by edge, by a score that one row moves by at most 1
-  (theorem `pair-dependence`).
+- `inflation` is the increase of a pair's statistic by noise alone; the penalty rises by the same amount; -
+`ForestSelection` never publishes a table: it chooses edge by edge, by a score that one row moves by at most 1 (theorem
+`pair-dependence`).
 """
 
 from __future__ import annotations

@@ -167,7 +167,7 @@ def _moved_l1(m: int) -> Fraction:
 FourierMechanism = Laplace | Gamma | KNorm | KNormDifference | RoundedGaussian
 
 _ROOM = 1 + Fraction(1, 1 << 20)
-"""Norms of rounded records: floats may decide a tie, so that a feature is off by a 2^-21 of a spacing more."""
+"""Norms of rounded records: floats may decide a tie, which moves a feature by a further 2^-21 of a spacing."""
 
 _WORDS = {
     "laplace": "Laplace noise",

@@ -57,8 +57,8 @@ DOUBLINGS = 200
 def least(meets: Callable[[Fraction], bool], start: Fraction, guess: float | None = None) -> Fraction:
     """A parameter that meets a target, within one part in 10^5 of one that does not.
 
-    Parameters are floats taken exactly. The condition need not be monotone for the answer to be valid: it was
-    evaluated at the parameter that is returned. A good `guess` saves most of the evaluations, a bad one costs some.
+    Parameters are floats taken exactly. The answer is valid even if the condition is not monotone, since it was
+    evaluated at the returned parameter. A good `guess` saves most of the evaluations, a bad one costs some.
     """
     if guess is not None and math.isfinite(guess) and guess > 0:
         near = _around(meets, guess)
@@ -301,7 +301,9 @@ class Gaussian(AdditiveMechanism):
 
 
 def delta_parameter(value: object) -> float:
-    """A delta strictly between 0 and 1, rounded down: less than was asked for is allowed, more is not."""
+    """A delta strictly between 0 and 1, rounded down, since a smaller delta than requested is allowed and a larger one
+    is not.
+    """
     exact = exact_parameter("delta", value, positive=False)
     if not 0 < exact < 1:
         raise InvalidParameter(

@@ -216,9 +216,9 @@ class KNorm(Radial):
     """K-norm noise for a symmetric body: density proportional to e^(-gauge(x) / noise_scale), rounded to the grid.
 
     r u with r ~ Gamma(d + 1, noise_scale), u uniform in K. Guarantee: Pure(epsilon = sensitivity / noise_scale); for a
-    body sampled in floats Approximate(epsilon, (1 + e^epsilon) numerical_delta). Assumption: K = -K. For other
-    bodies the gauge of a difference is larger than one thinks: use `KNormDifference`. Theorem `k-norm`.
-    Source: Hardt, Talwar 2010; Hall 2012, Prop. 1.3.4 (which does not ask for symmetry).
+    body sampled in floats Approximate(epsilon, (1 + e^epsilon) numerical_delta). Assumption: K = -K. For other bodies
+    the gauge of a difference exceeds that of one contribution: use `KNormDifference`. Theorem `k-norm`. Source: Hardt,
+    Talwar 2010; Hall 2012, Prop. 1.3.4 (which does not ask for symmetry).
     """
 
     sensitivity: Gauge
@@ -289,17 +289,17 @@ def _moved(sensitivity: Contribution | HullGauge) -> Fraction:
 
 
 MOST_LAWS = 64
-"""Coordinates whose laws are looked at one by one."""
+"""The number of coordinates whose distributions are computed one by one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KNormDifference(ShapedMechanism):
     """A - B with A, B independent K-norm noise of one body, which need not be symmetric; rounded to the grid.
 
-    Guarantee: Pure(epsilon = 2 contribution / noise_scale) under replace-one, half of it under add-or-remove; or
-    Pure(value / noise_scale) for a HullGauge, the gauge of the move in the hull of K and -K, which is reached.
-    Assumptions: the statistic is a sum of contributions whose gauges are bounded as given; 0 is inside K.
-    Theorem `k-norm-difference` (sharper and corrected: see there). Compare Hall 2012, Prop. 1.3.4 and chapter 4.
+    Guarantee: Pure(epsilon = 2 contribution / noise_scale) under replace-one, half of it under add-or-remove; or, for
+    a HullGauge (the gauge of the move in the hull of K and -K), Pure(value / noise_scale), which is tight.
+    Assumptions: the statistic is a sum of contributions whose gauges are bounded as given; 0 is inside K. Theorem
+    `k-norm-difference` (sharper and corrected: see there). Compare Hall 2012, Prop. 1.3.4 and chapter 4.
     """
 
     sensitivity: Contribution | HullGauge

@@ -328,8 +328,8 @@ class TruncatedGeometric(Mechanism):
     """Geometric noise, then clamped to the public range low..high: the ends collect what falls beyond them.
 
     Guarantee: Pure(epsilon), as post-processing of geometric noise; reached (by the output `low` already).
-    Assumption: low and high are public. A true count outside is clamped first, which moves no two counts apart.
-    Theorem `geometric`. Source: Ghosh, Roughgarden, Sundararajan 2012; Hall 2012, section 1.3.5.
+    Assumption: low and high are public. A true count outside is clamped first, which never increases the distance of
+    two counts. Theorem `geometric`. Source: Ghosh, Roughgarden, Sundararajan 2012; Hall 2012, section 1.3.5.
     """
 
     epsilon: Exact
@@ -561,7 +561,7 @@ class Staircase(AdditiveMechanism, CellNoise):
 
 POINTS = 1024
 CHUNK = 1 << 18
-"""Weights times rows that are worked on at once."""
+"""The largest product of weights and rows in one step."""
 GRID_STEPS = 1 << 14
 FLOAT_SLACK = 1e-13
 OFF_GRID = 1e-3

@@ -57,11 +57,14 @@ __all__ = [
 # they speak of accuracy, not of privacy.
 
 _REACH = 9.5
-"""Standard deviations beyond which a binomial's probabilities are left out: below 1e-18 by Bernstein's inequality where
-the deviation is above a few, and the window has a floor for where it is not."""
+"""Standard deviations beyond which a binomial's probabilities are left out: below 1e-18 by Bernstein's inequality
+where the deviation is above a few, with a least window for smaller deviations.
+"""
 _FLOOR = 60
 _GRID = 256
-"""Different observed numbers whose intervals are each computed; of more, a grid of this many is, outwards."""
+"""The number of distinct observed counts with intervals of their own; for more, the intervals of a grid of this size
+are widened.
+"""
 _MOST_POINTS = 1 << 23
 _DEAR = 16
 """A tail in closed form costs as much as this many listed values."""
@@ -96,7 +99,7 @@ class ResponseLaw:
         return min(1.0, float(masses @ share))
 
     def interval(self, observed: int, miss: float) -> tuple[int, int]:
-        """The true counts that are not rejected: both tails above miss/2; if all are rejected, the nearest one."""
+        """The true counts that the test does not reject (both tails above miss/2), or the nearest one."""
         n, half = self.people, miss / 2
         from scipy.special import ndtri
 

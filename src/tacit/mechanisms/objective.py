@@ -3,8 +3,8 @@
     minimise  sum_i loss_i(w) + (ridge/2)|w|^2 + b . w,      b ~ N(0, noise_std^2 I)
 
 b is drawn exactly and rounded to a fine grid, the minimiser is certified to a gradient of at most `tolerance`, and a
-little Gaussian noise on the result covers both. The proof is about an ideal minimiser that nobody computes; the noise
-makes the computed one equally private (theorem `objective-exactness`).
+little Gaussian noise on the result covers both. The proof is about the ideal minimiser, which no program computes
+exactly; noise makes the computed one equally private (theorem `objective-exactness`).
 """
 
 from __future__ import annotations
@@ -40,10 +40,12 @@ MOST_HEADS = 4096
 MOST_SHRINKS = 398
 """The largest mu is reduced by 0.3% at most this many times."""
 TOLERANCE = 2.0**-17
-"""The certified gradient where that of one row is at most 1: double precision reaches it for some million rows."""
+"""The tolerance of the certified gradient if that of one row is at most 1: double precision reaches it for some
+million rows.
+"""
 
 CERTIFIED = "the solver certifies the minimum on this table and its neighbours; elsewhere 0 takes its place"
-"""Conditions of a guarantee that no program proves beforehand: theorem `objective-exactness`."""
+"""Conditions of a guarantee that no program can prove in advance: theorem `objective-exactness`."""
 
 T = TypeVar("T")
 Minimise = Callable[[Floats, float], "tuple[Floats, float]"]
@@ -118,7 +120,7 @@ class PerturbedMinimiser(Mechanism):
     def release(self, minimise: Minimise, *, source: Source | None = None) -> Released:
         """Draws b, minimises, and adds the covering noise; without a certificate, noise around 0.
 
-        `minimise` must be free of randomness of its own. No row may decide which error it raises.
+        `minimise` must be free of randomness of its own. No row may decide which error occurs.
         """
         source = source if source is not None else default_source()
         drawn = self.term.release(np.zeros(self.dimension, dtype=np.int64), source=source).to_floats()
@@ -187,8 +189,8 @@ class ObjectivePerturbation(PerturbedMinimiser):
     ) -> ObjectivePerturbation:  # fmt: skip
         """The least noise whose curve has delta(epsilon) <= delta, for `heads` such minimisers of the same rows.
 
-        The ridge that is left out puts the start of the Gaussian part half way to epsilon. The tolerance that is left
-        out grows with the gradient of a row, as the errors of floats do.
+        A ridge that is not given puts the start of the Gaussian part half way to epsilon. A tolerance that is not
+        given grows with the gradient of a row, as the errors of floats do.
         """
         target, limit, k = down(epsilon_parameter(epsilon)), delta_parameter(delta), whole("rows", rows)
         heads = whole("heads", heads)
@@ -211,7 +213,7 @@ class ObjectivePerturbation(PerturbedMinimiser):
         output = float(f"{most * math.sqrt(share / heads) * (1 - 1e-3):.4g}")
 
         def attempt(shrink: int) -> ObjectivePerturbation | None:
-            """The mechanism of this much less than the largest mu, if that is enough."""
+            """The mechanism for the largest mu less this amount, if that is enough."""
             mu = most * math.sqrt((1 - share) / heads) * (1 - 5e-5) * 0.997**shrink
             found = cls(
                 dimension=dimension, gradient=gradient, second=second, noise_std=rounded_up(gradient * k / mu),
@@ -315,13 +317,13 @@ def smallest_shrink(attempt: Callable[[int], T | None], most: int) -> T | None:
 
 
 def known_loss(loss: object) -> None:
-    """Refuses a loss that no theorem is about."""
+    """Refuses a loss that no theorem covers."""
     if not isinstance(loss, str) or loss not in LOSSES:
         raise InvalidParameter(parameter="loss", value=loss, must=f"be one of {', '.join(LOSSES)}")
 
 
 def rounded_up(value: float) -> float:
-    """Seven digits, rounded up: no last place of another machine's floats decides about a plan."""
+    """Seven digits, rounded up, so that all machines make the same plan."""
     return float(f"{value * (1 + 1e-6):.7g}")
 
 

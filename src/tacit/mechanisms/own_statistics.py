@@ -46,7 +46,7 @@ CLAIM = "the distance to instability moves by at most 1 between neighbours, and 
 class CheckedDistance:
     """All tables of up to `rows` rows over `values` values were compared with all their neighbours.
 
-    `proposed` is the bound, in steps, above which a move counted as unstable; `functions` are the checked ones.
+    `proposed` is the bound, in steps, above which a move counts as unstable; `functions` are the checked functions.
     """
 
     proposed: int
@@ -161,7 +161,8 @@ def _neighbours(table: tuple[int, ...], places: Sequence[int], relation: Neighbo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatisticByTest(_ByTest):
-    """A statistic of your own, if the data are far from those on which one unit moves it by more than `proposed`.
+    """A statistic of your own, released if the data are far from all tables on which one unit moves it by more than
+    `proposed`.
 
     Guarantee: Approximate(test_epsilon + release_epsilon, delta), if the distance satisfies its definition:
     `assumptions`
@@ -363,7 +364,7 @@ class LeastSquares:
         if Fraction(self.floor) <= self.weight:
             raise InvalidParameter(
                 parameter="floor", value=float(self.floor), must=f"be above {self.weight}, the square of a unit's rows",
-                hint="below it one unit decides about the line",
+                hint="below it one unit decides about the fitted line",
             )  # fmt: skip
         if Fraction(self.floor) > self.rows:
             raise InvalidParameter(
@@ -511,7 +512,7 @@ class LeastSquares:
         floor = wanted - (needed + 1) * weight
         if floor <= weight:
             raise InvalidParameter(
-                parameter="rows", value=rows, must="be more: the test could not be passed",
+                parameter="rows", value=rows, must="be larger: the test could not be passed",
                 hint="a larger test_epsilon or delta, or a larger least_eigenvalue",
             )  # fmt: skip
         most = rows if counted else rows + (needed + 1) * unit_rows

@@ -204,7 +204,7 @@ def response_delta(key_epsilon: Fraction, keys: int, epsilon: Fraction) -> float
 
 
 def _needed(epsilon: float, delta: float) -> float:
-    """About the support that is named half of the time."""
+    """Approximately the support at which a key is named half of the time."""
     if delta <= 0:
         return math.inf
     return math.log1p(math.expm1(epsilon) / (2 * delta)) / epsilon
@@ -212,10 +212,11 @@ def _needed(epsilon: float, delta: float) -> float:
 
 @lru_cache(maxsize=256)
 def split(epsilon: Fraction, delta: Fraction, keys: int) -> tuple[Fraction, Fraction]:
-    """The (epsilon, delta) of one key that names soonest, among those whose composition is within the price.
+    """The (epsilon, delta) of one key that names keys at the smallest support, among those whose composition is within
+    the price.
 
     The k-fold composition of (a, d) is (epsilon, 1 - (1 - d)^k (1 - r)), r the delta at epsilon of k randomised
-    responses at a. Only the choice of a is a search; its consequences are certified.
+    responses at a. Only a is found by search; the results are certified.
     """
     if keys == 1:
         return epsilon, delta

@@ -200,11 +200,11 @@ class _OfOrderedRows(_ByTest):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MedianByTest(_OfOrderedRows):
-    """The lower median, if the data are far from those on which one row moves it by more than `proposed`.
+    """The lower median, released if the data are far from all tables on which one row moves it by more than
+    `proposed`.
 
     Guarantee: Approximate(test_epsilon + release_epsilon, delta), replace-one neighbours, no bounds on the data.
-    Not tight: the two epsilons are both spent only on data at the very edge. Theorem `propose-test-release`.
-    Source: Dwork, Lei 2009.
+    Not tight: only data at the very edge spend both epsilons. Theorem `propose-test-release`. Source: Dwork, Lei 2009.
     """
 
     proposed: L1
@@ -230,7 +230,8 @@ class MedianByTest(_OfOrderedRows):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InterquartileRangeByTest(_OfOrderedRows):
-    """x_(q3) - x_(q1), if the data are far from those on which one row moves a quartile by more than `proposed`.
+    """x_(q3) - x_(q1), released if the data are far from all tables on which one row moves a quartile by more than
+    `proposed`.
 
     A replaced row moves both quartiles the same way, so that the range moves by at most the larger of the two
     moves. Guarantee: Approximate(test_epsilon + release_epsilon, delta), replace-one neighbours, no bounds on the

@@ -113,8 +113,8 @@ class PureObjectivePerturbation(PerturbedMinimiser):
     ) -> PureObjectivePerturbation:  # fmt: skip
         """The least noise with which `heads` such minimisers of the same rows cost at most epsilon.
 
-        The ridge that is left out is twice the smallest at which the determinant of logistic losses is free; bounded
-        ones pay an eighth of epsilon for it. The tolerance that is left out grows with the gradient of a row.
+        A ridge that is not given is twice the smallest at which the determinant of logistic losses is free; bounded
+        ones pay an eighth of epsilon for it. A tolerance that is not given grows with the gradient of a row.
         """
         target, k, heads = epsilon_parameter(epsilon), whole("rows", rows), whole("heads", heads)
         refuse_if(heads > MOST_HEADS, "heads", heads, f"be at most {MOST_HEADS}")

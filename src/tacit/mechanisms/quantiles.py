@@ -282,7 +282,8 @@ class QuantileSelection(Mechanism):
 class FoundBounds:
     """The outer borders of the ranges that surely hold rows; None if no range stands out of the noise.
 
-    `threshold` is the noisy count from which a range is taken, `confidence` the probability that no empty range was.
+    `threshold` is the noisy count from which a range is selected, `confidence` the probability that no selected range
+    is empty.
     """
 
     low: float | None
@@ -305,8 +306,7 @@ def clamping_threshold(
     """The least c with Pr[all of `ranges` independent noises < c] >= confidence: no empty range reaches it.
 
     Pr[X < c]^ranges >= confidence, one-sided and without a union bound, by the certified quantile of the
-    distribution. A range
-    with c + t rows is taken but with probability Pr[X < -t].
+    distribution. A range with c + t rows is selected, except with probability Pr[X < -t].
     """
     law = noise.distribution if isinstance(noise, Laplace | Gaussian | Geometric) else noise
     if not isinstance(law, DiscreteDistribution):

@@ -40,7 +40,7 @@ GRAIN = 1 << 10
 _ROUNDS = 8
 _SAMPLE = 12
 _TOGETHER = 1 << 17
-"""Numbers that are worked on at once: many ranges of few cells, or few of many."""
+"""The largest number of entries in one step: many ranges of few cells, or few ranges of many."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -432,8 +432,8 @@ class RangeAnswers(TableMechanism):
         return [float(self._spread()[0].mean())]
 
     def error_quantiles(self, confidence: Exact = 0.95) -> list[Floats]:
-        """Of the normal distribution, or of Laplace variables, in the likely or the least number: the wider of the two;
-        half a step for the grid.
+        """The wider of two bounds, by the normal distribution and by Laplace variables in their likely or least
+        number; half a step for the grid.
 
         A sum of unlike Laplace variables is a normal one whose variance is a sum of weighted exponential ones. Fewer
         and equal weights, as large as the largest, majorise these, so that far out its tail is the heavier one; near
@@ -459,7 +459,7 @@ def best_trees(
 ) -> Iterator[tuple[str, RangeTree]]:
     """The best tree of Laplace noise within epsilon, and of Gaussian noise within mu if there is one.
 
-    Trees are compared by the mean error of the asked ranges, of many of them by some at even distances.
+    Trees are compared by the mean error of the requested ranges, or of an even sample of many ranges.
     """
     some = ranges[np.linspace(0, len(ranges) - 1, min(len(ranges), SAMPLE)).astype(np.int64)]
     few = [(int(a), int(b)) for a, b in some[:: max(len(some) // FEW, 1)]]

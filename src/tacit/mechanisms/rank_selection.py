@@ -172,12 +172,12 @@ class RankSelection(Selections):
     """For every cell and share a bin whose rank is nearly right: coins e^(-rate distance), then one of the heads.
 
     The distance of bin t is that of q N from [F(t-1), F(t)], the first and the last candidate going on for ever. A
-    uniform choice among the bins whose coins show heads is permute-and-flip. Shares are chosen one after the other,
-    the middle one first, among the bins between those that are already chosen.
-    Guarantee: Pure(epsilon), rate = epsilon / (rows * cost), cost = `row_cost` under add-or-remove; under replace-one
-    twice the number of shares, or twice `row_cost` if that is smaller; the larger of the two if rows may change cells.
-    Assumptions: one histogram a cell over public bins; a unit has at most `rows` rows in all cells together.
-    Theorem `rank-selections`. Source: Smith 2011; McKenna, Sheldon 2020; Kaplan, Schnapp, Stemmer 2022 (nesting).
+    uniform choice among the bins whose coins show heads is permute-and-flip. One share after the other is chosen, the
+    middle one first, among the bins between those already chosen. Guarantee: Pure(epsilon), rate = epsilon / (rows *
+    cost), cost = `row_cost` under add-or-remove; under replace-one twice the number of shares, or twice `row_cost` if
+    that is smaller; the larger of the two if rows may change cells. Assumptions: one histogram a cell over public
+    bins; a unit has at most `rows` rows in all cells together. Theorem `rank-selections`. Source: Smith 2011; McKenna,
+    Sheldon 2020; Kaplan, Schnapp, Stemmer 2022 (nesting).
     """
 
     @classmethod

@@ -225,10 +225,10 @@ def _head(gap: Fraction) -> Ball:
 class PermuteAndFlip(SelectionMechanism):
     """Candidates in random order, each taken with chance exp(-rate (best - score)); rate = epsilon / (2 sensitivity).
 
-    Guarantee: Pure(epsilon), exactly. Its losses do *not* have the exponential mechanism's bounded range, so that
-    only the pure bound is claimed for composition. Its expected error is never above the exponential mechanism's,
-    and down to half of it. Reached as the number of candidates grows. Theorem `permute-and-flip`.
-    Source: McKenna, Sheldon 2020; Ding et al. 2021 (the same distribution as noisy maximum with exponential noise).
+    Guarantee: Pure(epsilon), exactly. Its losses do *not* have the exponential mechanism's bounded range, so
+    composition can use the pure bound only. Its expected error is never above the exponential mechanism's, and down to
+    half of it. Reached as the number of candidates grows. Theorem `permute-and-flip`. Source: McKenna, Sheldon 2020;
+    Ding et al. 2021 (the same distribution as noisy maximum with exponential noise).
     """
 
     epsilon: Exact
@@ -408,7 +408,7 @@ class Selection(Mechanism):
         if set(scores) != set(self.candidates):
             raise InvalidParameter(
                 parameter="scores", value=f"{len(scores)} names", must="have one score for each candidate",
-                hint="a candidate that is left out tells that it was left out",
+                hint="leaving a candidate out reveals that it was left out",
             )  # fmt: skip
         chosen = self.mechanism.choose([scores[name] for name in self.candidates], source=source)
         return Selected(name=self.candidates[chosen.index], publishable=chosen.publishable)

@@ -1,6 +1,6 @@
 """The largest move of a statistic by one unit, with its norm.
 
-A number alone does not name the norm in which it bounds the move. Gaussian noise sized by an L1 bound where an L2
+A number alone does not say in which norm it bounds the move. Gaussian noise sized by an L1 bound where an L2
 bound was meant, or the reverse, is a privacy bug, so each norm is a type of its own. Values are exact rationals.
 A sensitivity is that of the statistic *on its grid*: `rounded` adds the effect of rounding.
 """
@@ -243,5 +243,5 @@ class Score(Sensitivity):
         return Fraction(self.value)
 
     def rounded(self, *, spacing: Exact, dimension: int = 1, records: int = 1) -> Score:
-        """Rounded scores move by at most a spacing more a record, and no longer surely all one way."""
+        """Rounded scores move by at most one spacing more for each record, and may no longer all move the same way."""
         return Score(self.exact + rounding(spacing, dimension, records)[0])

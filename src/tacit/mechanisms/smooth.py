@@ -277,9 +277,9 @@ class SmoothMechanism(Mechanism):
     """value + noise_multiplier S Z, rounded to the grid, S a beta-smooth bound for these data.
 
     The draw is exact and known to the cell, so that the output is post-processing of the continuous mechanism and
-    there is no numerical_delta. The bound is reached only if neighbours exist whose smooth bounds differ by the full
-    e^beta *and* whose values differ by the whole bound; for most statistics they do not, and the claim is safe
-    but not tight.
+    there is no numerical_delta. The bound is tight only if there are neighbours whose smooth bounds differ by the full
+    e^beta *and* whose values differ by the whole bound. Most statistics have no such neighbours; the claim is then
+    safe but not tight.
     """
 
     __slots__ = ()
@@ -326,16 +326,17 @@ class SmoothMechanism(Mechanism):
         )
 
     def law(self, smooth: SmoothBound) -> ContinuousDistribution:
-        """The noise given the smooth bound, before rounding, with its variance and distribution. As secret as the
-        bound is."""
+        """The noise given the smooth bound, before rounding, with its variance and distribution. The result is as
+        secret as the bound.
+        """
         return self._distribution(self._noise_scale(smooth))
 
     def expected_error(self, smooth: SmoothBound) -> float:
-        """E |noise| given the smooth bound, grid included. As secret as the bound is."""
+        """E |noise| given the smooth bound, grid included. The result is as secret as the bound."""
         return self._mean() * float(self._noise_scale(smooth)) + float(self.step) / 2
 
     def error_quantile(self, smooth: SmoothBound, confidence: Exact = 0.95) -> float:
-        """The bound on the noise given the smooth bound, grid included. As secret as the bound is."""
+        """The bound on the noise given the smooth bound, grid included. The result is as secret as the bound."""
         miss = float(1 - confidence_level(confidence))
         return self._tail_quantile(miss) * float(self._noise_scale(smooth)) + float(self.step) / 2
 

@@ -348,7 +348,7 @@ class SparseHistogram(Mechanism):
 
     @property
     def expected_false(self) -> float:
-        """The expected number of released cells if all of them were empty."""
+        """The expected number of released cells if all cells were empty."""
         return upper(lambda: tail_ball(self.noise.distribution, self.threshold + 1) * self.cells)
 
     # -- release ---------------------------------------------------------------------------------------
@@ -595,7 +595,9 @@ def _unbiased(law: NoiseTails, t: int, x: Any) -> Floats:
 
 
 def _quiet_level(law: NoiseTails, cells: int) -> int:
-    """A level that no empty cell's noise exceeds but with probability 1/1000: thresholds above it cannot help."""
+    """A level that the noise of any empty cell exceeds with probability at most 1/1000: thresholds above it cannot
+    help.
+    """
     wanted = 1e-3 / cells
     low, high = 0, 1
     while float(law.upper(high + 1)) > wanted:

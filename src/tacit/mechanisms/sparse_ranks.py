@@ -29,7 +29,7 @@ __all__ = ["SparseRankSelection"]
 MOST_RANGES = 1 << 40
 SLACK = 2.0**-48
 ROUND = 32
-"""All ranges together weigh so many times as much as all multiples of one power of ten."""
+"""The weight of all ranges together, relative to all multiples of one power of ten."""
 
 
 @dataclass(frozen=True, slots=True)

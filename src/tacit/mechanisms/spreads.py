@@ -150,7 +150,7 @@ def laplace_move(noise_scale: float) -> float:
 def laplace_log_tail(scales: Floats, t: Floats) -> Floats:
     """log Pr[|sum of independent Laplace| > t]; a row of `scales` for each summand, all distinct, falling (`apart`).
 
-    Relative to the widest summand's e^(-t/s), so that it stays a slope however far out it is asked.
+    Relative to the widest summand's e^(-t/s), so that it stays a slope at any distance.
     """
     squares, rate = scales * scales, t / scales[0]
     total = np.zeros_like(t)

@@ -60,8 +60,8 @@ class KeysOfAUnit:
     def spread(self, keys: int) -> tuple[tuple[int, int], ...]:
         """The worst way to use exactly this many cells, as (count, number of cells with it): as uneven as possible.
 
-        -ln(1 - Pr[count + noise > threshold]) is convex in the count up to the threshold, so that its sum is largest
-        at an extreme point: cells filled to `each` one after the other, 1 in the others.
+        -ln(1 - Pr[count + noise > threshold]) is convex in the count up to the threshold, so its sum is largest at an
+        extreme point: one cell after the other filled to `each`, 1 in the others.
         """
         assert self.total is not None
         rest = min(self.total, keys * self.each) - keys
@@ -114,7 +114,9 @@ class StableHistogram(Mechanism):
         self._consistent()
 
     def _consistent(self) -> None:
-        """Cells that a unit can occupy alone are a move of the counts: the noise must be sized for it at least."""
+        """The cells that a unit can occupy alone are one possible move of the counts, and the noise must cover at
+        least that.
+        """
         unit, sensitivity = self.unit, self.noise.sensitivity
         assert unit.total is not None
         full, rest = divmod(unit.total, unit.each)

@@ -230,7 +230,7 @@ def _laplace_sizes(loads: Floats) -> Floats:
 
 
 def _shaped_sizes(solve: Floats, spread: Floats, mechanism: PolytopeNorm | RangeNorm | KNorm) -> Floats:
-    """E |c X| if it is known; the standard deviation, which is above it, otherwise."""
+    """E |c X| if it is known, otherwise the standard deviation, which is larger."""
     if isinstance(mechanism, PolytopeNorm):
         return np.minimum(mechanism.mean_sizes(solve), np.sqrt(spread))
     d, scale = mechanism.coordinates, float(mechanism._scale)

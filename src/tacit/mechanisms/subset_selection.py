@@ -314,7 +314,9 @@ class HadamardResponse(LocalMechanism):
         }
 
     def release(self, values: npt.ArrayLike, *, source: Source | None = None) -> Released:
-        """One answer for each person, a number 0..K-1; no label, since each speaks for half of the categories."""
+        """One answer for each person, a number 0..K-1; it has no label, since each answer supports half of the
+        categories.
+        """
         source = source if source is not None else default_source()
         row = self._column("values", values).astype(np.int64) + 1
         drawn = uniform_integer(self.outcomes, size=row.shape, source=source).astype(np.int64)
@@ -394,10 +396,10 @@ def local_mechanism(
 ) -> LocalChoice:
     """The mechanism with the smallest variance among those whose answers have at most `most_bits` bits.
 
-    Compared are randomised response, subset selection and Hadamard response, all of the same epsilon, by the variance
-    of the estimated count of a category that a declared `share` of the people have. The default is a category that
-    nobody has, which is where the noise of a long list lies. Nothing of it looks at answers. Of equal variances the
-    shorter answer is taken.
+    It compares randomised response, subset selection and Hadamard response of the same epsilon by the variance of the
+    estimated count of a category that a declared `share` of the people have. The default is a category that nobody
+    has: most of the noise of a long list falls on such categories. No part of it reads answers. Of equal variances,
+    the shorter answer wins.
     """
     declared = float(share_parameter(share))
     most = whole("most_bits", most_bits)

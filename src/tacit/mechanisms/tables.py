@@ -367,7 +367,7 @@ class CellSums(TableMechanism):
         return [float(terms.mean()) * self.noise.variance for terms in self._terms()]
 
     def error_quantiles(self, confidence: Exact = 0.95) -> list[Floats]:
-        """Of sums of k alike variables; half a step for the grid."""
+        """The bounds of sums of k alike variables; half a step for the grid."""
         miss, noise = float(1 - confidence_level(confidence)), self.noise
         wide = noise.interval_variance if isinstance(noise, RoundedGaussian) else noise.variance
         std = math.sqrt(wide)

@@ -119,9 +119,9 @@ class FormulaBody(Body):
     """A convex body given by a sampler: a formula in the primitives whose value is uniform on the body.
 
     Assumption (the caller's proof): `sampler(draws)` is uniform on a convex body that contains 0 when the
-    primitives are ideal. It is written with +, -, *, / and `root`, for both kinds of real. A formula says nothing of
-    its own moments: `declared_mean` (0 for a symmetric body) and `declared_covariance` of the uniform point are the
-    caller's too; without them no variance is known. No law of one coordinate follows from them.
+    primitives are ideal. It is written with +, -, *, / and `root`, for both kinds of real. A formula does not
+    determine its moments: `declared_mean` (0 for a symmetric body) and `declared_covariance` of the uniform point are
+    the caller's too; without them no variance is known. They do not determine the distribution of one coordinate.
     """
 
     coordinates: int

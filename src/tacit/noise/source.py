@@ -175,8 +175,7 @@ class KeyedSource(Source):
     """The same cipher under a secret key that somebody keeps: anybody who has the key can draw the same words again.
 
     For noise that is fixed once and needed again later, such as the noise of a running total's steps.
-    The key must be derived for
-    one use, and never leave the house.
+    The key must be derived for one use, and must stay on the custodian's machine.
     """
 
     __slots__ = ("_lock", "_stream")

@@ -294,7 +294,9 @@ class Aggregator:
 
 @dataclass(slots=True)
 class Wire:
-    """The fate of messages: a function from the sent bytes to the received ones (none, one, several, changed ones)."""
+    """What the network does to messages: a function from the sent bytes to the received ones (none, one, several,
+    changed ones).
+    """
 
     carry: Callable[[str, int, bytes], list[bytes]] = field(default=lambda stage, holder, raw: [raw])
     told: list[str] = field(default_factory=list)
@@ -338,7 +340,7 @@ def run_in_process(session: Session, holders: Mapping[int, Holder], wire: Wire |
 
 
 def make_certificate(folder: Path, *, host: str = "127.0.0.1", days: int = 30) -> tuple[Path, Path]:
-    """A certificate of the aggregator's own making and its private key, as PEM files."""
+    """A self-made certificate of the aggregator and its private key, as PEM files."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives import serialization as form
@@ -375,7 +377,7 @@ def _send(link: socket.socket, raw: bytes) -> None:
 def _receive(link: socket.socket, most: int) -> bytes:
     size = int.from_bytes(_exactly(link, 8), "big")
     if size > most:
-        raise BadMessage(what="a message", reason="it is longer than any of this session")
+        raise BadMessage(what="a message", reason="it is longer than any message of this session")
     return _exactly(link, size)
 
 

@@ -146,7 +146,8 @@ def _key(path: Path, told: str) -> bytes:
 # on record: a message that arrives later changes nothing.
 
 FORMATS = {"tacit joint session 1": 1, "tacit joint session 2": PROTOCOL}
-"""How a session's folder names its protocol; one of the first protocol is opened to verify its release, only."""
+"""The protocol named in a session's folder; tacit opens sessions of the first protocol only to verify their release.
+"""
 MOST_MESSAGE = 1 << 30
 KINDS = ("keys", "shares", "agree", "masked", "confirm", "reveal")
 
@@ -361,7 +362,7 @@ def _write(path: Path, body: bytes) -> None:
 
 
 def trusted_keys(folder: Path) -> set[bytes]:
-    """The public keys (*.pub) that the others gave to this holder themselves."""
+    """The public keys (*.pub) that the other holders gave to this holder directly."""
     from tacit.curator.certificate import PublicKey
 
     if not folder.is_dir():

@@ -8,9 +8,9 @@
     confirmed -> reveal    for each member one of its two shares: the self seed's if it remained, else the mask key's
 
 It answers each kind once: the same bytes again get the same answer, and other bytes an error. It makes its vector only
-under a roster and a list of members that `threshold` holders signed, so that all who make one have seen the same two.
-It reveals only under a list of survivors that `threshold` holders signed, itself among those who remained, and never
-both shares of one member.
+under a roster and a list of members that `threshold` holders signed, so that all holders who make a vector have seen
+the same two lists. It reveals shares only under a list of survivors that includes itself and that `threshold` holders
+signed, and never both shares of one member.
 """
 
 from __future__ import annotations
@@ -274,7 +274,7 @@ class Holder:
             self.state = "ended"
             raise self._refused(
                 f"{len(signers)} holders {what}, and {self.session.sizes.threshold} must",
-                hint="an aggregator that shows different lists to different holders is caught here",
+                hint="this check finds an aggregator that shows different lists to different holders",
             )
 
     def _with_me(self, members: Sequence[int]) -> list[int]:

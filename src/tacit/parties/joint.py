@@ -62,7 +62,7 @@ from tacit.statistics.sparse import SparseQuestion
 
 ASSUMPTION = "nobody breaks X25519, HKDF-SHA-256, AES-256 or Ed25519"
 ADVANTAGE = 2.0**-100
-"""The joint allowance against them: 2^-128 each, for up to 2^28 keys of one session."""
+"""The joint allowance for these failures: 2^-128 each, for up to 2^28 keys of one session."""
 ROOM_BITS = 62
 FORMAT = 1
 """Of the digest of the agreement, since protocol 2."""
@@ -72,8 +72,8 @@ FORMAT = 1
 class Joint:
     """The holders' agreement before anything is read: statistics, schema, unit, price and sizes.
 
-    `most_rows` is a public bound on the rows of one holder, so that all sums fit modulo 2^64. `graph_delta` is what
-    the chance that sparse masks fail may be, beyond 200 holders; it is a part of the delta of every release.
+    `most_rows` is a public bound on the rows of one holder, so that all sums fit modulo 2^64. `graph_delta` bounds the
+    probability that sparse masks fail, for more than 200 holders; it is a part of the delta of every release.
     """
 
     asks: tuple[Query, ...]
@@ -288,7 +288,7 @@ class Joint:
             self._room(max(int(question.sensitivities[p].linf) for p in applied.parts), [applied.mechanism])
 
     def _room(self, a_row: int, noise: Sequence[JointNoise]) -> None:
-        """This many rows that add so much each, and the noise of all holders, leave room."""
+        """Whether this many rows, each adding at most so much, and the noise of all holders leave room."""
         spread = max(64 * math.sqrt(n.left(self.sizes.holders).variance) for n in noise)
         if a_row * self.most_rows > self.room or spread > float(1 << (ROOM_BITS - 1)):
             raise InvalidParameter(
@@ -325,7 +325,7 @@ class Joint:
         return bytes.fromhex(sha256(canonical(said, what="agreement")))
 
     def vector(self, answers: Sequence[NoisyParts]) -> Words:
-        """A holder's noisy parts modulo 2^64: the sum modulo 2^64 is a function of the sum, so no promise minds."""
+        """A holder's noisy parts modulo 2^64: the sum modulo 2^64 is a function of the sum, so every promise stays."""
         pieces = []
         for r, noisy in zip(self._plan.releases, answers, strict=True):
             for name, _ in layout(r.question, r.assignment):
@@ -349,13 +349,14 @@ class Joint:
         )  # fmt: skip
 
     def check(self, curator: Curator) -> SharePlan:
-        """This curator's share of the plan, if its schema and unit are those of the agreement."""
+        """This curator's share of the plan, if its schema and unit equal those of the agreement."""
         mine, ours = curator.schema.describe(), self.schema.describe()
         if mine != ours or curator.unit != self.unit:
             names = sorted(n for n in {*mine, *ours} if mine.get(n) != ours.get(n))
             raise InvalidParameter(
                 parameter="schema", value=names or str(curator.unit), must="be the one that all holders declared",
-                hint="bounds, categories and units must agree to the last digit: else people would count differently",
+                hint="bounds, categories and units must agree to the last digit: otherwise holders "
+                "would count people differently",
             )  # fmt: skip
         return self.plan(curator.budget.bound)
 
@@ -386,7 +387,9 @@ class Joint:
         source: Source | None = None,
         table: str = "",
     ) -> KeptHolder:
-        """As `holder`, with its state in a file of this folder: it survives its process, as sockets and mail need."""
+        """Like `holder`, with its state in a file of this folder, so that it survives its process, as sockets and mail
+        require.
+        """
         return KeptHolder(
             Path(state) / f"{session.id.hex()[:16]}.state", session=session, index=index, key=key, source=source,
             contribute=self.contribution(curator, session), table=table,

@@ -342,11 +342,11 @@ def smoothed_delta(
     if (Fraction(c) / Fraction(s)).denominator != 1:
         raise InvalidParameter(
             parameter="radius", value=radius, must="be a multiple of the spacing",
-            hint="else the box has fewer grid points than the formula divides by",
+            hint="otherwise the box has fewer grid points than the formula divides by",
         )  # fmt: skip
 
     def size(log_z: float) -> float:
-        """ln of the bracket, in floats: any z is valid, so that it only has to be near the best."""
+        """ln of the bracket, in floats; any z is valid, so it need only be near the best one."""
         first = d * (math.log(2 * math.exp(log_z) + s) - math.log(2 * c + s)) + (
             math.log(eta) if eta else -math.inf
         )
@@ -406,8 +406,9 @@ def black_box_delta(
 ) -> float:
     """The delta of a mechanism whose one-way function is replaced by a random one, rounded up.
 
-    delta + a + 2 (q + 1) / ((2^n - q) p), for a reduction that inverts with q queries and a probability above p
-    = `inverted` whoever breaks the privacy by more than `advantage` (theorem `black-box-oracle`; Groce 2014, Thm 4.1).
+    delta + a + 2 (q + 1) / ((2^n - q) p), for a reduction that inverts with q queries and a probability above p =
+    `inverted` anybody who breaks the privacy by more than `advantage` (theorem `black-box-oracle`; Groce 2014, Thm
+    4.1).
     """
     start, a = probability("delta", delta), probability("advantage", advantage)
     q, n, p = whole("queries", queries, least=0), whole("bits", bits), probability("inverted", inverted)

@@ -106,7 +106,7 @@ SIGNATURE = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """A message whose signature was checked; the aggregator's own are not signed, but carry signed ones."""
+    """A message whose signature was checked; the aggregator's own messages are not signed, but contain signed ones."""
 
     kind: str
     sender: int
@@ -225,8 +225,8 @@ MOST_FAILING = 1e-3
 class Ring:
     """`side` neighbours each way and a threshold for the shares that they keep; side = 0 is the complete graph.
 
-    `delta` is the chance that an honest holder is exposed, `failing` the one that holders refuse a list of survivors
-    though nobody lies, if as many are lost by chance as may be.
+    `delta` is the chance that an honest holder is exposed, `failing` the chance that holders refuse an honest list of
+    survivors, if the largest allowed number of holders is lost by chance.
     """
 
     side: int
@@ -276,7 +276,7 @@ class Ring:
 
 
 def most_gone(side: int) -> int:
-    """The number of `side` holders in a row that may be gone: of 2 side + 1 keepers always side + 1 are left."""
+    """The number of neighbouring holders that may be gone: of 2 side + 1 keepers, side + 1 always remain."""
     return side // 2
 
 

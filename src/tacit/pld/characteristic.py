@@ -1,4 +1,4 @@
-"""Very many different parts at once, from their own transforms: no grid of losses, a few dozen frequencies.
+"""Compose many distinct privacy-loss distributions by their characteristic functions, at a few dozen frequencies.
 
 The composed loss X is joined by an independent normal one of variance s^2 (Z M with M lognormal of mean 1): the
 curve only rises, and falls back by `docs/theory/grid-from-below.md`, whose factor M need only have mean 1 and
@@ -34,7 +34,7 @@ _MOST_NODES = 1 << 21
 """Nodes of all rows together, where rows have more than 2048 each."""
 _ROUGH_NODES = 320
 _SHORTER = 3
-"""Shifts that would need densities beyond the range of floats are halved as often as this."""
+"""The number of halvings of shifts that would need densities beyond the range of floats."""
 _WITNESSES, _WITNESS_ATOMS = 512, 16384
 
 
@@ -98,7 +98,7 @@ class CharacteristicComposition:
         return found
 
     def for_rare(self) -> None:
-        """From now on with what finds rare large losses."""
+        """Switches to the settings that find rare large losses."""
         self.rare = True
         if self._sample is not None and self._sample is not self:
             self._sample.rare = True
@@ -188,7 +188,7 @@ class CharacteristicComposition:
         return True
 
     def solve(self, spread: float, tilt: float, epsilon: float, delta: float) -> SmoothedCurve | None:
-        """The curve around epsilon, smoothed by `spread`; None if it cannot be certified this way."""
+        """The curve around epsilon, smoothed by `spread`; None if this way cannot certify it."""
         assert self._rough is not None
         saddle = saddle_point(self._rough, spread, tilt, epsilon, delta, self.total, self.rare)
         for _ in range(_SHORTER if self.rare else 0):

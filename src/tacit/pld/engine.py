@@ -248,7 +248,7 @@ class CompositionEngine:
         return tilt, rough.moments(tilt)[1]
 
     def _nearer(self, delta: float, tilt: float, guess: float) -> tuple[float, float, float]:
-        """(tilt, epsilon, how fast ln delta falls there), by a first look where rare large losses hide them.
+        """(tilt, epsilon, how fast ln delta falls there), by a first estimate if rare large losses hide them.
 
         At the saddle point of delta the tilted law of rarely sampled noise has a second hump far beyond epsilon.
         """
@@ -519,7 +519,7 @@ def _invert(pair: Pair, delta: float) -> Interval:
 def _crossed(upper: Callable[[float], float], delta: float, near: float | None = None) -> float:
     """A point where a curve that is dear to evaluate is at most delta, within 1e-9 of the last where it is not.
 
-    `near` is where to look first, within a thousandth. False position on ln(upper / delta), which is nearly a parabola,
+    `near` is the first guess, within a thousandth. False position on ln(upper / delta), which is nearly a parabola,
     with Illinois halving of the end that stays.
     """
 

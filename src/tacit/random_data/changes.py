@@ -403,8 +403,8 @@ def sample_sensitivities(
 ) -> list[float]:
     """|g(D) - g(D')| for `draws` pairs of neighbouring samples of a public oracle; `oracle(count)` draws rows.
 
-    What an oracle or a statistic raises, or a value that is no finite number, is refused with a typed error: nothing
-    here is private.
+    If an oracle or a statistic raises, or returns a value that is not a finite number, a typed error refuses it:
+    nothing here is private.
     """
     n, m = whole("rows", rows, least=1), whole("draws", draws, least=1)
     found = []
@@ -522,7 +522,9 @@ class SampledSensitivity(RandomMechanism):
         return (INDEPENDENT_DRAWS, ORACLE_LAW)
 
     def exceeds(self, gamma: Exact) -> float:
-        """How likely, over the draws, the share of bad data is above gamma: at most Pr[Bin(m, 1-gamma) >= rank]."""
+        """The probability, over the draws, that the share of bad data is above gamma: at most Pr[Bin(m, 1-gamma) >=
+        rank].
+        """
         g, m = gamma_parameter(gamma), self.draws
 
         def tail() -> Any:

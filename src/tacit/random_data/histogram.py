@@ -166,7 +166,7 @@ def worst_share(*, rows: int, cells: int, below: int) -> Fraction:
 class ReleasedHistogram:
     """Counts, those of cells below `exact_below` exact and the others noisy.
 
-    `noisy` marks the cells with noise: it may be told. `publishable` is False for a seeded source.
+    `noisy` marks the cells with noise, and may be published. `publishable` is False for a seeded source.
     """
 
     counts: AnyArray
@@ -320,7 +320,9 @@ def pair_differs(ones: int, rows: int) -> Fraction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleasedCount:
-    """A count with or without noise; which of them may be published. `publishable` is False for a seeded source."""
+    """A count with or without noise; `noisy` says which, and may be published. `publishable` is False for a seeded
+    source.
+    """
 
     count: int
     exact: bool

@@ -101,7 +101,7 @@ class PredictiveHistogram(RandomMechanism):
 
     @property
     def predictive_gamma(self) -> Fraction:
-        """How likely a fresh row is outside of the prediction set, at most."""
+        """The largest probability that a fresh row is outside of the prediction set."""
         return conformal_gamma(rows=self.rows, cells=self.cells, least=self.least)
 
     @property

@@ -19,7 +19,7 @@ STEPS = (1, 2, 3, 5, 10, 20, 50, 100, 1000)
 
 
 def check_html(checked: Checked, *, attacks: Sequence[Mapping[str, Any]] = ()) -> str:
-    """The whole page as text; `attacks` are what attacks on the table found, as plain data."""
+    """The whole page as text; `attacks` are the findings of attacks on the table, as plain data."""
     head = tag(
         "head",
         tag("meta", charset="utf-8"),

@@ -166,7 +166,7 @@ def _withdrawn(releases: Sequence[Release]) -> str:
 
 
 def _warnings(plan: Plan, releases: Sequence[Release]) -> list[str]:
-    """Sentences that must not be folded away: the conditions of the promise, and reservations about it."""
+    """Sentences that the page must always show: the conditions of the promise, and reservations about it."""
     found = [_unit(plan)] if plan.gamma else []
     seen = dict.fromkeys(d for r in releases for d in r.data.get("seen", ()))
     found += [f"Known, and not counted in this: {d}." for d in seen]
@@ -223,7 +223,7 @@ def _unit(plan: Plan) -> str:
         return f"Protected is {plan.unit}: the guarantees below are about that, and hold for each alike."
     return (
         f"This is random differential privacy, which is weaker than differential privacy. Protected is {plan.unit}, "
-        f"{plan.charge.condition}. Not protected is whoever stands out: an outlier, the only inhabitant of a cell."
+        f"{plan.charge.condition}. An outlier, or the only inhabitant of a cell, is not protected."
     )
 
 
@@ -339,7 +339,7 @@ def _release(release: Release, words: PublicWords, truth: Sequence[float] | None
 
 
 def left_out(question: Question, words: PublicWords) -> tuple[str, ...]:
-    """The rows that no number counts, as phrases: those that the declarations leave out, for any data."""
+    """The rows that no number counts, as phrases: the declarations leave them out, whatever the data."""
     statistic, schema = question.statistic, question.schema
     found = []
     where = getattr(statistic, "where", None)

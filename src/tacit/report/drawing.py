@@ -50,7 +50,7 @@ class Scale:
 
 
 def span_of(cells: Iterable[CellView], *, zero: bool = True) -> tuple[float, float]:
-    """The range that a picture shows: all values and truths, and intervals unless they would crowd those out."""
+    """The range of a picture: all values and truths, and the intervals unless they would squeeze the values."""
     held = list(cells)
     # A cell that is too noisy to use must not squeeze those that can be used.
     leading = [c for c in held if c.flag != NOISY] or held
@@ -251,7 +251,7 @@ def curve(
 ) -> Markup:
     """Values joined by a line, intervals as a band, along keys that are numbers or days.
 
-    Not joined they are points with intervals: between two quantiles nothing was released, and no line is known.
+    Points with intervals, without a line: nothing was released between two quantiles.
     """
     shown = sorted((c for c in cells if c.value is not None), key=lambda c: key_place(c.keys[0]) or 0.0)
     places = [key_place(c.keys[0]) or 0.0 for c in shown]
@@ -433,7 +433,9 @@ def axes_of_table(cells: Sequence[CellView]) -> tuple[list[Key], list[Key]]:
 
 
 def says_numbers(cells: Sequence[CellView], labels: float = LABELS) -> bool:
-    """Has each cell room for its value and the ends of its interval? Small pictures have fewer, and wider names."""
+    """Whether each cell has room for its value and the ends of its interval. Small pictures have fewer, and wider
+    names.
+    """
     return min(map(len, axes_of_table(cells))) <= (MOST_ACROSS if labels <= LABELS else MOST_SMALL)
 
 

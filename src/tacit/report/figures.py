@@ -136,7 +136,7 @@ def draw_posterior(axes: Axes, guarantee: Guarantee) -> None:
     if not isinstance(guarantee.condition, Always):
         raise NoLaw(
             operation=f"a picture of beliefs under {type(guarantee.condition).__name__}",
-            reason="what somebody may come to believe is limited by guarantees that hold always only",
+            reason="only guarantees that always hold limit what somebody may come to believe",
             hint="explain() says in words what holds",
         )
     epsilon, note = _working_epsilon(guarantee)

@@ -531,7 +531,7 @@ MOST_SUMMARISED = 8
 
 
 def _summary(view: ReportView) -> Markup | None:
-    """The findings first, a line each; a page with one release is its own summary."""
+    """The findings first, a line each; a page with one release needs no separate summary."""
     if len(view.releases) < 2:
         return None
     told = view.releases[:MOST_SUMMARISED]
@@ -566,7 +566,7 @@ def _summary(view: ReportView) -> Markup | None:
 
 
 def _held(view: ReportView) -> str:
-    """The contents of the intervals of a page, where some, all or none hold sampling."""
+    """The meaning of the intervals of a page: some, all or none of them include the sampling error."""
     kinds = {r.covers for r in view.releases}
     if kinds == {"sampling and noise"}:
         return "sampling and the noise that was added: it does not contain"

@@ -266,7 +266,7 @@ def _heat(
 
 
 def _margins(view: ReleaseView) -> bool:
-    """Are these several tables in one, a column that a table does not have being told as `all`?"""
+    """Whether these are several tables in one, in which `all` marks a column that a table does not have."""
     return view.kind == "margins" and any(ALL in c.keys for c in view.cells)
 
 
@@ -321,8 +321,7 @@ SYNTHETIC = "synthetic table"
 def _matrix(view: ReleaseView) -> list[CellView]:
     """The errors of synthetic rows by column and pair, each by its upper end; empty for other releases.
 
-    A margin is named by its columns, with a cross between them: only pairs of columns that are there by themselves are
-    taken.
+    Columns name a margin, with a cross between them; only pairs whose columns also stand alone are taken.
     """
     if view.kind != SYNTHETIC or any(c.high is None or c.value is None for c in view.cells):
         return []
@@ -344,7 +343,7 @@ MOST_ACROSS_MATRIX = 40
 
 
 def _function(view: ReleaseView) -> bool:
-    """Whether it is a function, shown at some of its points."""
+    """Whether the release is a function, shown at some of its points."""
     return view.kind in FUNCTIONS
 
 

@@ -195,7 +195,7 @@ def _quantile(cell: CellView) -> str:
 
 COUNTS = ("count", "margins", "sparse histogram")
 ALIKE = 1.2
-"""Bins whose widths differ by less than a fifth, as months do, pass for equally wide."""
+"""Bins whose widths differ by less than a fifth, as those of months do, count as equally wide."""
 TRUTH_WORDS = "synthetic: the truth is shown only because this survey is public and made up"
 
 

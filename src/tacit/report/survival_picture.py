@@ -23,7 +23,7 @@ Place = Callable[[float], float]
 
 
 def fits_survival(view: ReleaseView) -> bool:
-    """Is it a set of survival curves that a page has room for?"""
+    """Whether it is a set of survival curves that fits on a page."""
     return view.kind == KIND and view.rest is None and 0 < len(_groups(view)) <= MOST_PICTURES
 
 
@@ -48,7 +48,7 @@ def survival_pictures(id: str, title: str, description: str, view: ReleaseView) 
 
 
 def survival_finding(view: ReleaseView) -> str:
-    """Medians of the groups, and what compares two of them."""
+    """Medians of the groups, and the comparisons of two groups."""
     told = []
     for group in _groups(view):
         name = f"{_name(group)}: " if group else ""

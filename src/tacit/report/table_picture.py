@@ -10,7 +10,7 @@ MOST_ACROSS, MOST_DOWN, MOST_LAYERS = 12, 60, 12
 
 
 def fits_a_crosstab(view: ReleaseView) -> bool:
-    """Is it a table with totals that a page has room for?"""
+    """Whether it is a table with totals that fits on a page."""
     if view.kind != KIND or view.rest is not None or not view.cells:
         return False
     return (

@@ -13,7 +13,7 @@ LEFT = 62.0
 
 
 def fits_a_tree(view: ReleaseView) -> bool:
-    """Is it a tree that a page has room for?"""
+    """Whether it is a tree that fits on a page."""
     return 0 < len(view.tree) <= MOST_LEAVES and view.rest is None and len(view.cells) % len(view.tree) == 0
 
 

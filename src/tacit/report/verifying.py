@@ -1,7 +1,7 @@
 """Does each file of a release folder show the certified values? Made again, and compared whole.
 
 A reader opens report.html, a workbook, a Parquet or an SDMX file, and trusts its contents: the name `value` over a
-column, the number format, the key beside a number. So nothing is looked up in them. They are made
+column, the number format, the key beside a number. So no sentence is parsed for facts. They are made
 again from plan.toml, certificates and certified values, and must be the same, byte by byte. If another version of a
 library wrote a file, the contents that its readers see are compared instead.
 
@@ -58,7 +58,7 @@ EPOCH = datetime.date(1970, 1, 1)
 EARLIER = "written by an earlier form: values checked, layout not"
 ABOUT = "What this says about you"
 _SENTENCE = ("It does not stand any more: ", ".")
-"""How version 0.1.0 wrote that a release was withdrawn or replaced."""
+"""The words in which version 0.1.0 wrote that a release was withdrawn or replaced."""
 
 
 class _Said(str):
@@ -98,7 +98,7 @@ def _findings(place: Path, ledger: str | None, key: PublicKey | None) -> Iterato
         try:
             written = Written.read(listed["written"])
         except Exception:  # whatever a changed one makes a reader raise
-            yield CheckResult(what=what, holds=False, why="it is not of a form that is known here")
+            yield CheckResult(what=what, holds=False, why="its form is unknown here")
             return
         yield _standing(what, written, plan, file, listed, ledger)
         signature = listed.get("signature")
@@ -107,7 +107,7 @@ def _findings(place: Path, ledger: str | None, key: PublicKey | None) -> Iterato
         why = "" if same else "the page names a key by which the manifest is not signed, or does not name it"
         yield CheckResult(what=f"{PAGE} names the key of the signature", holds=same, why=why)
     elif any("quality_rule" in said.get("data", {}) for said in certificates.values()):
-        why = "whoever wrote these certificates writes it too"
+        why = "anybody who wrote these certificates could write it, too"
         yield CheckResult(what="manifest.json says what the files were written from", holds=False, why=why)
         return
     releases = []
@@ -140,14 +140,14 @@ def _findings(place: Path, ledger: str | None, key: PublicKey | None) -> Iterato
 def _as_written(
     place: Path, listed: dict[str, Any], certificates: Mapping[str, dict[str, Any]]
 ) -> Iterator[CheckResult]:
-    """JSON files have the text that is written of their content, and certificates no words of their own."""
+    """JSON files have exactly the text that tacit writes for their content, and certificates have no added words."""
     for name, said in {"manifest.json": listed, **certificates}.items():
         same = is_bound(said) and (place / name).read_bytes() == f"{json_text(said)}\n".encode()
-        yield CheckResult(what=f"{name} is written as its content is", holds=same)
+        yield CheckResult(what=f"{name} has exactly the text of its content", holds=same)
     known = {*ORDER, "choice", "function", "random_data", "synthetic", "digest", "signature"}
     for name, said in certificates.items():
         other = sorted({*set(said) - known, *set(ORDER) - set(said)})
-        why = f"nothing gives {', '.join(other)}, or it is missing" if other else ""
+        why = f"nothing produces {', '.join(other)}, or it is missing" if other else ""
         yield CheckResult(what=f"{name} has the parts of a certificate", holds=not other, why=why)
         if "choice" in said:
             yield _parts(name, said)
@@ -355,7 +355,7 @@ def _standing(
     """Checks that the chain had a moment with the spending, withdrawals and replacements of the files."""
     if ledger is None:
         return CheckResult(
-            what=what, holds=None, why="what had been spent and withdrawn then, the ledger knows: --ledger"
+            what=what, holds=None, why="only the ledger knows the amounts spent and withdrawn then: --ledger"
         )
     from tacit.ledger import Ledger
 
@@ -365,7 +365,7 @@ def _standing(
         charge = listed["ledger"].get("sequence")
         replaced = set(opened.replaces(charge)) if written.replaces else set()
     if not replaced.issuperset(written.replaces):
-        return CheckResult(what=what, holds=False, why="the ledger knows of nothing that it replaces")
+        return CheckResult(what=what, holds=False, why="the ledger has no release that it replaces")
     if not isinstance(budget.condition, Always):
         return CheckResult(
             what=what, holds=None, why="a budget under a condition has no running total to compare with"
@@ -385,15 +385,15 @@ def _standing(
         then = tuple(dataclasses.replace(budget, bound=bound) for bound in now)
         if then == written.standing and set(said) == set(written.corrections):
             return CheckResult(what=what, holds=True)
-    return CheckResult(what=what, holds=False, why="the ledger was never at that")
+    return CheckResult(what=what, holds=False, why="the ledger never had that state")
 
 
 # --- ends and words --------------------------------------------------------------------------------------
 def _fit(release: Release) -> CheckResult:
-    """Do ends and quality words fit the values that they stand beside, and the noise that the certificate states?
+    """Whether ends and quality words fit their values, and the noise that the certificate states.
 
-    A reader can ask this of the file alone. Ends that were cut are judged by what is shown, so that a word may be worse
-    than they look and never better. Values that are rounded for people (whole numbers, days) may be off by one step.
+    A reader can ask this of the file alone. Cut ends are judged as shown, so a word may be worse than the ends
+    suggest, but never better. Values that are rounded for people (whole numbers, days) may be off by one step.
     """
     what = f"values/{file_stem(release.name)}.csv has ends and words that fit its values"
     found, rule = release.estimate, rule_of(release)
@@ -408,9 +408,9 @@ def _fit(release: Release) -> CheckResult:
     told = np.array([order.index(word) for word in release.quality], dtype=np.int8)
     wrong = []
     if not set(release.quality) <= set(rule.words):
-        wrong.append("a quality word is none of its rule")
+        wrong.append("a quality word does not belong to its rule")
     if not rule.judges and not bool(np.all(np.isnan(low) & np.isnan(high))):
-        wrong.append("it has an interval, and nothing was spent on one")
+        wrong.append("it has an interval, although nothing was spent on one")
     if not bool(np.all(~there | (~(low > value) & ~(high < value)))):
         wrong.append("a value lies outside of its interval")
     if not bool(np.all(told >= least)) or not bool(np.all((told == order.index(WORDS[ABSENT])) == ~there)):
@@ -451,7 +451,7 @@ def _function(release: Release, said: Mapping[str, Any]) -> Iterator[CheckResult
 
 
 def _synthetic(release: Release, said: Mapping[str, Any]) -> Iterator[CheckResult]:
-    """Does a certificate's part about synthetic rows follow from its plan, its schedule and their file?"""
+    """Whether a certificate's part about synthetic rows follows from its plan, its schedule and their file."""
     assignment = release.planned.assignment
     rows = isinstance(assignment, SynthesisAssignment)
     if not rows and "synthetic" not in said:
@@ -741,7 +741,7 @@ def _in_duckdb(data: bytes) -> Any:
 
 
 OF_BOOK = 3
-"""Entries of a workbook that is read that are about all of it; the cover is the next one."""
+"""The entries of a workbook that concern the whole of it; the cover comes next."""
 
 
 # --- workbooks ---------------------------------------------------------------------------------------------
@@ -782,7 +782,9 @@ def _read_book(data: bytes, *, spent: bool) -> Any:
 
 
 def _packed_alike(found: bytes, body: bytes) -> bool:
-    """Are two archives the same but for how their parts were compressed? Read from the first byte to the last."""
+    """Whether two archives are the same, apart from the compression of their parts. Read from the first byte to the
+    last.
+    """
     try:
         return _unpacked(found) == _unpacked(body)
     except (struct.error, zlib.error, ValueError):

@@ -1,7 +1,7 @@
 """The contents of a report, as plain values: no data, no engine, no randomness.
 
-Everything is checked at construction. A view cannot hold a cell with an unexplained flag, a truth beside a release of
-real data, or a missing privacy cost without a reason.
+Everything is checked at construction. A view refuses a cell with an unexplained flag, a truth beside a release of real
+data, and a missing privacy cost without a reason.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def percent(share: float) -> str:
 
 
 def compact(value: float) -> str:
-    """A short word for axes and small cells: 12.3k, 4.5M."""
+    """A short form for axes and small cells: 12.3k, 4.5M."""
     size = abs(value)
     for least, letter in ((999.5e9, ""), (999.5e6, "bn"), (999.5e3, "M"), (9995, "k")):
         if size >= least:
@@ -279,7 +279,7 @@ def _bounded(unit: Unit, said: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _clamped(said: Sequence[Mapping[str, Any]], words: PublicWords) -> list[str]:
-    """The bounds that clamp, and their effect on a mean: as declared, never the number of rows that it concerns."""
+    """The clamping bounds and their effect on a mean, as declared, without the number of affected rows."""
     schema: dict[str, Mapping[str, Any]] = {}
     summed: set[str] = set()
     for one in said:
@@ -508,8 +508,8 @@ class BudgetPart:
 class BudgetView:
     """The budget in one kind of unit (epsilon, rho, mu): total, spent and left, with the words for each.
 
-    `earlier` is what had been spent on other releases. The parts need not add up to what was spent: a plan
-    that is accounted as a whole costs less than its releases one by one.
+    `earlier` is the amount spent on other releases before. The parts need not add up to the spent amount: a plan
+    accounted as a whole costs less than its releases one by one.
     """
 
     kind: str
@@ -554,9 +554,9 @@ class ReportView:
     contact: str = ""
     about_you: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    """Sentences that must be in the open, beside what the release says about people."""
+    """Sentences that must stand open on the page, beside the statements about people."""
     withdrawn: str = ""
-    """The warning that numbers of the page were withdrawn or replaced, above all of them."""
+    """The warning that numbers of the page were withdrawn or replaced; it stands above all of them."""
     officer: tuple[Paragraph, ...] = ()
 
     def __post_init__(self) -> None:

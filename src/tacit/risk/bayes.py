@@ -181,7 +181,9 @@ def _grid(low: int, high: int) -> list[int]:
 
 @lru_cache(maxsize=4096)
 def _count(rows: int, share: float, epsilon: float) -> float:
-    """The Bayes risk of a count of this many rows, each counted with this probability; fewer rows are a bound too."""
+    """The Bayes risk of a count of this many rows, each counted with this probability; the risk for fewer rows is a
+    lower bound as well.
+    """
     # The window is conditioned on: somebody is told that the count lies in it, or else what it is.
     _, weights, _ = _binomial(rows, share)
     kernel = GeometricKernel(n=max(1, len(weights) - 1), epsilon=epsilon)

@@ -37,8 +37,8 @@ class RiskBody:
     """The shadow of the risk body on two counts, between two convex polygons, counter-clockwise.
 
     `inner`: risks of private mechanisms, and so all their mixtures. `outer`: corners of lines that no private mechanism
-    crosses. `gap` is the largest distance by which an edge of the inner polygon might move outwards; the body is exact
-    to the solver's accuracy where `settled`.
+    crosses. `gap` is the largest distance by which an edge of the inner polygon might move outwards; if `settled`, the
+    body is exact to the solver's accuracy.
     """
 
     n: int

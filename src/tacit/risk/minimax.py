@@ -51,7 +51,7 @@ def _centre(epsilon: float, depth: int) -> float:
 
 
 def _steps(epsilon: float) -> set[int]:
-    """Steps t for which t epsilon lies where the cap does not bite, and a little beyond."""
+    """Steps t for which t epsilon lies below the cap, or a little above it."""
     return {max(1, round(u / epsilon)) for u in (1.1, 1.2, 1.3, 1.5, 1.8)} | {1}
 
 

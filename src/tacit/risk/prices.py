@@ -79,7 +79,7 @@ class Price:
 
     @property
     def ratio(self) -> float:
-        """The largest ratio to the smallest possible error; infinity if no bound is known."""
+        """The largest possible ratio to the smallest possible error; infinity if no bound is known."""
         return self.error / self.lower_bound.value if self.lower_bound.value > 0 else math.inf
 
     def to_dict(self) -> dict[str, Any]:

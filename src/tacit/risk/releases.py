@@ -38,7 +38,7 @@ NEGLIGIBLE = 1e-9
 
 
 class ReleaseOverlap(ABC):
-    """The overlap of the distributions of answers to counts this far apart: 1 - TV, from below."""
+    """A lower bound on the overlap (1 - TV) of the distributions of answers to counts this far apart."""
 
     @abstractmethod
     def at(self, distance: int) -> float:
@@ -109,7 +109,7 @@ def count_trade_off(overlap: ReleaseOverlap, n: int | None) -> float:
 
 
 def least_count(overlap: ReleaseOverlap, share: float) -> tuple[float, int]:
-    """This share of the bound without an n, and an n from which on a count has it."""
+    """This share of the bound without an n, and an n from which a count reaches it."""
     total, moment, step = _sums(overlap, None)
     if not total:
         return 0.0, 1
@@ -361,7 +361,7 @@ def _per_cell(
 
 
 def _used(shares: int, n: int | None, promise: float | ReleaseOverlap) -> set[int]:
-    """The number of shares that get units at all: a few units are better given to some than spread over all."""
+    """The number of shares that get any units: a few units do more on some shares than spread over all."""
     if n is None:
         return {shares}
     # Of other promises: the epsilon at which as much is in common at a distance.

@@ -144,7 +144,7 @@ def _peaked(kernel: GeometricKernel) -> Floats:
 
 
 def _long(n: int, epsilon: float, loss: Loss, tolerance: float, longest: int) -> tuple[Remap, Certificate]:
-    """A range too long to solve: the truncated geometric itself, against the floor of a shorter range."""
+    """For a range too long to solve, the truncated geometric itself, against the lower bound of a shorter range."""
     # Beyond about 150/epsilon^2 counts the range no longer shows in the risk.
     cut = int(min(longest, max(500.0, 150 / epsilon**2)))
     _, proof = minimax_remap(cut, epsilon, loss, tolerance)

@@ -47,12 +47,14 @@ FREE_FAILURES, LONGEST_WAIT = 5, 300
 MOST_IN_LINE = 16
 """The largest number of sign-ins that wait for their hash; a further one is asked to come back."""
 AHEAD = 300
-"""Seconds by which a clock may have been ahead of itself; sessions, links and tokens of a later time are void."""
+"""The number of seconds by which a clock may have run ahead; sessions, links and tokens dated later than that are
+void.
+"""
 _NAME = re.compile(r"[a-z][a-z0-9.-]{1,39}")
 RESERVED = ("curator", "custodian", "public", "server", "everybody", "nobody")
 UNKNOWN = "the name or the password is wrong"
 SLOW, CROWDED = "too many attempts failed", "too much is asked at this moment"
-"""Reasons that go away by waiting."""
+"""Refusals that end by themselves after a while."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +70,7 @@ class Member:
     """Is it bound to an identity elsewhere?"""
 
     def is_(self, *roles: str) -> bool:
-        """Has the person one of these roles?"""
+        """Whether the person has one of these roles."""
         return not self.roles.isdisjoint(roles)
 
 
@@ -105,7 +107,7 @@ class Directory:
         return None if found is None or not found["active"] else _person(found)
 
     def people(self) -> list[dict[str, Any]]:
-        """All accounts for a list: no hash and no key leaves."""
+        """All accounts for a list, without hashes and keys."""
         rows = self._store.all(PEOPLE, order=PEOPLE.c.name)
         return [
             {
@@ -116,7 +118,7 @@ class Directory:
         ]  # fmt: skip
 
     def invite(self, name: str, roles: Iterable[str]) -> str:
-        """A new account without a password; the secret of the link with which its owner sets one."""
+        """Makes an account without a password; returns the secret of the link with which its owner sets one."""
         self._checked_name(name)
         given = checked_roles(roles)
         try:
@@ -154,7 +156,7 @@ class Directory:
             connection.execute(sa.update(PEOPLE).where(PEOPLE.c.name == name).values(roles=json.dumps(given)))
 
     def set_active(self, name: str, active: bool, *, by: str) -> None:
-        """Close an account, or open it again. Sessions and tokens end with it, and jobs that wait."""
+        """Close an account, or open it again. Its sessions and tokens end, and so do its waiting jobs."""
         if name == by:
             raise NotAllowed(who=by, what="close the account", reason="it is their own")
         self._store.change(PEOPLE, [PEOPLE.c.name == name], active=int(active))
@@ -261,7 +263,7 @@ class Directory:
         self._store.drop(SESSIONS, SESSIONS.c.person == name, SESSIONS.c.digest != keep)
 
     def confirm(self, name: str, password: str, what: str, wrong: str = "the password is wrong") -> None:
-        """Refuse who does not know the password of the account, signed in or not."""
+        """Refuse anybody who does not know the password of the account, signed in or not."""
         keys = (f"password {name}", f"password {name} all")
         self._wait(keys)
         found = self._store.one(PEOPLE, name=name)
@@ -489,7 +491,7 @@ class Directory:
         return None if found is None or not found["active"] else _person(found)
 
     def bind(self, name: str, issuer: str, subject: str) -> None:
-        """Bind an account to a subject, once: another one takes a reset by the custodian."""
+        """Bind an account to a subject, once: another subject needs a reset by the custodian."""
         wanted = f"{issuer}\n{subject}"
         free = [PEOPLE.c.name == name, sa.or_(PEOPLE.c.subject.is_(None), PEOPLE.c.subject == wanted)]
         bound = 0

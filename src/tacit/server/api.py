@@ -30,9 +30,7 @@ def openapi(call: WebCall) -> Any:
 def _table(call: WebCall, *, ask: bool = False) -> Row:
     table = call.desk.table(call.path["table"], call.person)
     if ask and not call.desk.access(table, call.person) & {"analyst", "custodian"}:
-        raise NotAllowed(
-            who=call.person.name, what="ask about this table", reason="you have no part in it as an analyst"
-        )
+        raise NotAllowed(who=call.person.name, what="ask about this table", reason="you are no analyst of it")
     return table
 
 
@@ -100,7 +98,7 @@ def release(call: WebCall) -> Any:
         if fit["waits"]:
             raise NotAllowed(
                 who=call.person.name, what="be charged for this", reason=fit["waits"],
-                hint="POST the same to /request, and to /release once it is approved",
+                hint="POST the same body to /request, and to /release once it is approved",
             )  # fmt: skip
         if not fit["fits"]:
             said = {"error": "BudgetExceeded", "message": fit["reason"], "hint": f"left: {quote['left']}"}
@@ -127,7 +125,7 @@ def _form(call: WebCall) -> str:
 
 
 def _own_key(call: WebCall, quote: Mapping[str, Any], version: str, rehearsal: bool) -> None:
-    """A used key means the same question, and no other."""
+    """A used key stands for the same query and no other."""
     old = call.desk.store.one(JOBS, id=_form(call)) if _form(call) else None
     if old is not None and not jobs.is_same(old, quote, call.person.name, version, rehearsal):
         raise InvalidParameter(

@@ -48,7 +48,7 @@ def connect(url: str, *, token: str, table: str = "", wait_seconds: float = 600.
     if parts.scheme == "http" and parts.hostname not in LOOPBACK:
         raise InvalidParameter(
             parameter="url", value=parts.hostname, must="begin with https://",
-            hint="a token that travels in the clear is everybody's",
+            hint="anybody can read a token that travels unencrypted",
         )  # fmt: skip
     if (
         not isinstance(token, str)
@@ -138,7 +138,7 @@ def _error(said: Mapping[str, Any], status: int) -> TacitError:
 
 # --- what is asked -----------------------------------------------------------------------------------------
 def words_of(asked: Any) -> dict[str, Any]:
-    """A statistic or query as the words of a [[release]]; refuses it if the words do not give it back."""
+    """A statistic or query as the words of a [[release]]; refuses it if these words describe another one."""
     from tacit.curator.plan_files import asks_in
     from tacit.curator.request import Query
     from tacit.statistics import Statistic
@@ -159,7 +159,7 @@ def words_of(asked: Any) -> dict[str, Any]:
     if query is not None:
         if query.public is not None or query.given is not None:
             raise InvalidParameter(
-                parameter="asked", value=query.name or "a query", must="say nothing that is assumed of the data",
+                parameter="asked", value=query.name or "a query", must="not state assumptions about the data",
                 hint="that is declared by the custodian",
             )  # fmt: skip
         plain = {
@@ -371,7 +371,9 @@ class RemoteCurator:
     def _sent(self, asked: Any, paid: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
         if isinstance(asked, RemotePlan):
             if any(v is not None for v in paid.values()):
-                raise InvalidParameter(parameter="plan", value="a price", must="come alone: it has its price")
+                raise InvalidParameter(
+                    parameter="plan", value="a price", must="be alone: it has its own price"
+                )
             return dict(asked.sent), asked.single
         many = isinstance(asked, Sequence) and not isinstance(asked, str | Mapping)
         questions = [words_of(a) for a in (asked if many else [asked])]

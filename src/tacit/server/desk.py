@@ -205,8 +205,9 @@ class Desk:
         return name
 
     def _undeclared(self, paths: str | list[str], beside: Path) -> None:
-        """Refuse a file that another table of this server has: where no note can lie beside it, it would get a second
-        ledger, and that is a second budget."""
+        """Refuse a file that another table of this server has: if no note can lie beside the file, it would get a
+        second ledger and so a second budget.
+        """
         mine = _resolved(paths, beside)
         for other in self.store.all(TABLES):
             known = _resolved(json.loads(other["declaration"])["data"]["path"], Path(str(other["beside"])))
@@ -295,7 +296,7 @@ class Desk:
         return guarantees.GaussianDP(mu=_number("share", amount))
 
     def grant(self, table: Row, name: str, roles: list[str], amount: str, delta: str, by: Member) -> None:
-        """Give somebody a part in a table: enrol the name in its ledger, and set a share."""
+        """Give somebody access to a table: enrol the name in its ledger, and set a share."""
         person = self.accounts.person(name)
         if person is None:
             raise UnknownName(what="account", name=name, known=[p["name"] for p in self.accounts.people()])
@@ -304,13 +305,13 @@ class Desk:
                 raise NotAllowed(
                     who=name,
                     what=f"be {role} here",
-                    reason="the account has not this role",
+                    reason="the account does not have this role",
                     hint="see People",
                 )
         if "approver" in roles and not person.key_public:
             raise NotAllowed(
-                who=name, what="approve here", reason="the account has no key to sign with",
-                hint="they make or bring one on their page Account first",
+                who=name, what="approve here", reason="the account has no signing key",
+                hint="they first make a key, or add one, on their page Account",
             )  # fmt: skip
         ledger = self.ledger(table)
         key = person.key_public if "approver" in roles else ""
@@ -339,7 +340,7 @@ class Desk:
 
     # --- prices --------------------------------------------------------------------------------------
     def quote(self, table: Row, asked: Any, person: str, version: str | None = None) -> dict[str, Any]:
-        """The price of a request; one at a time for one person and few that wait, so that others need not wait."""
+        """The price of a request. Each person gets one at a time and may queue few, so that others need not wait."""
         place, seconds = self.place(table, version), self.settings.limits.preview_seconds
         with self._turn(person, "ask for another price now"):
             found = dict(self.pool.call("quote", place, asked, person, self.limits, seconds=seconds))
@@ -351,7 +352,7 @@ class Desk:
 
     @contextmanager
     def _turn(self, person: str, what: str) -> Iterator[None]:
-        """One at a time for one person, and few that wait: each that waits holds a thread of the server."""
+        """One at a time for one person, with a short queue: each waiting request holds a thread of the server."""
         with self._lock:
             self._pricing[person] = self._pricing.get(person, 0) + 1
             crowded = self._pricing[person] > self.settings.limits.prices_at_once
@@ -374,7 +375,7 @@ class Desk:
             return dict(self.slow.call("verify", str(folder), self.place(table)["ledger"], seconds=120))
 
     def _ends_later(self, key: str) -> bool:
-        """Whether the record of a question comes from a job whose end does not show yet."""
+        """Whether the record of a query comes from a job whose end is not shown yet."""
         rows = [j for j in self.store.all(JOBS, key=key, rehearsal=0) if not j["replayed"]]
         shown = [j["state"] == "done" and self.state(j) == "done" for j in rows]
         return not any(shown) and any(self.state(j) == "running" for j in rows)
@@ -426,7 +427,7 @@ class Desk:
         return found
 
     def _decided_elsewhere(self, job: Row, table: Row) -> bool:
-        """Is the request of a job no longer open: closed by the command line, or used by another job?"""
+        """Whether the request of a job is no longer open: closed by the command line, or used by another job."""
         with suppress(LedgerError):
             return bool(int(job["request"]) not in self.ledger(table).requests())
         return False
@@ -449,8 +450,7 @@ class Desk:
     def files(self, job: Row) -> Path:
         """The folder of a release; made again from the ledger if it is missing, and after a later note.
 
-        A withdrawal may have been recorded by another server, by the command line, or at another job that has the same
-        charge.
+        Another server, the command line, or another job with the same charge may have recorded a withdrawal.
         """
         out = self.settings.releases / str(job["id"])
         if job["state"] != "done":

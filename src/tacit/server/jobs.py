@@ -60,7 +60,7 @@ MOST_REHEARSALS = 50
 def number_of(person: str, key: str) -> str:
     """The number of the job of a form, or of a program's own key; of one person alone.
 
-    With the key itself as the number, somebody who guesses another person's key would learn that it was used.
+    If the key itself were the number, anybody who guesses another person's key would learn that it was used.
     """
     return hashlib.sha256(f"{person}\n{key}".encode()).hexdigest()[:24] if key else ""
 
@@ -114,8 +114,8 @@ def start(store: ServerStore, number: str) -> bool:
 def claim(store: ServerStore, worker: str, tick: float = 0.0) -> Row | None:
     """A job for this worker: one that waits, or one whose lease ran out.
 
-    Of jobs with one and the same question one runs at a time, and the next one when its end shows: it is then answered
-    from the record, and not charged a second time, and tells no earlier than the first one does that it ended.
+    Jobs with the same query run one at a time. The next one starts when the end of the first is shown: the record then
+    answers it without a second charge, and it does not reveal earlier that the first one ended.
     """
     with store.transaction() as connection:
         time, passed = now(), set[str]()
@@ -175,7 +175,7 @@ def _same_question(other: Any, key: Any, table: Any, version: Any) -> list[Any]:
 
 
 def _hidden_before(connection: Any, row: Any, tick: float) -> bool:
-    """Whether a job with the same question has ended, and its end does not show yet."""
+    """Whether a job with the same query has ended, and its end is not shown yet."""
     if not tick:
         return False
     found = connection.execute(
@@ -189,7 +189,7 @@ def _hidden_before(connection: Any, row: Any, tick: float) -> bool:
 
 
 def renew(store: ServerStore, job: Row) -> tuple[bool, bool]:
-    """Is the job still this worker's, and is it to be stopped? Renews the lease."""
+    """Whether the job is still this worker's, and whether it must stop. Renews the lease."""
     mine = [JOBS.c.id == job["id"], JOBS.c.fence == job["fence"], JOBS.c.state == "running"]
     held = store.change(JOBS, mine, lease=now() + LEASE) == 1
     found = store.one(JOBS, id=job["id"])
@@ -229,8 +229,8 @@ def cancel(store: ServerStore, number: str) -> None:
 def visible_at(job: Row, tick: float) -> float:
     """When the end of a job may show: at 1, 2, 4, 8 ... ticks after its start.
 
-    The time of a read depends on the rows. It shows to a factor of two, and no closer. A worker begins its next job at
-    that moment, too, and stops a job at such a moment: otherwise a second job would tell the end of the first.
+    The time of a read depends on the rows. The page shows the duration to a factor of two only. A worker also begins
+    its next job, and stops a job, at such a moment: otherwise a second job would reveal the end of the first.
     """
     if job["state"] in OPEN or not job["started"]:
         return float(job["ended"])

@@ -1,6 +1,6 @@
 """Single sign-on by OpenID Connect: authorisation code with state, nonce and PKCE; accounts are bound to `sub`.
 
-Nobody gets an account by signing in elsewhere: the custodian invites, and who is signed in binds the account to the
+Signing in elsewhere creates no account: the custodian invites a person, who signs in and binds the account to the
 identity once. Tokens of the provider are checked and forgotten.
 """
 

@@ -21,7 +21,7 @@ from tacit.server.store import JOBS, PROPOSALS, PUBLISHED, TABLES, Row, new_secr
 from tacit.server.web import REPORT_POLICY, REVALIDATED, NotFound, WebCall
 
 READS = ("approver", "custodian")
-"""Beside who asked: the roles of a table that see released values."""
+"""The roles of a table that see released values, beside the analyst who asked."""
 
 
 # --- asking ------------------------------------------------------------------------------------------------
@@ -44,8 +44,8 @@ def _asking(call: WebCall) -> Row:
     table = call.desk.table(call.path["table"], call.person)
     if not call.desk.access(table, call.person) & {"analyst", "custodian"}:
         raise NotAllowed(
-            who=call.person.name, what="ask about this table", reason="you have no part in it as an analyst",
-            hint="the custodian of the table can give you one",
+            who=call.person.name, what="ask about this table", reason="you are no analyst of it",
+            hint="the custodian of the table can enrol you",
         )  # fmt: skip
     return table
 
@@ -198,7 +198,7 @@ def job_act(call: WebCall) -> Response:
         if table["version"] != job["version"]:
             raise NotAllowed(
                 who=call.person.name, what="ask the same again", reason="the table has a new version since",
-                hint="ask it on the page of the table, about the new version",
+                hint="ask again on the page of the table, about the new version",
             )  # fmt: skip
         quote = desk.quote(table, json.loads(job["plan"]), call.person.name, str(job["version"]))
         number = jobs.submit(
@@ -321,10 +321,10 @@ def request_page(call: WebCall, **values: Any) -> Response:
 
 
 def _quoted(call: WebCall, table: Row, request: dict[str, Any], job: Row | None) -> dict[str, Any] | None:
-    """What a request asks, in full: from its job, or from the plan file that the approver pasted.
+    """The full query of a request: from its job, or from the plan file that the approver pasted.
 
     The ledger keeps the digest of a plan and a sentence about it. A request from the command line has no job here, so
-    that whoever signs it brings the plan; one with another digest shows nothing.
+    its signer must supply the plan; a plan with another digest shows nothing.
     """
     desk, plan = call.desk, call.field("plan").strip()
     if request["state"] == "closed" or (job is None and not plan):
@@ -344,7 +344,7 @@ def _quoted(call: WebCall, table: Row, request: dict[str, Any], job: Row | None)
 
 
 def request_act(call: WebCall) -> Response:
-    """Approve with a signature, refuse with a reason, or take back; or show a plan that was brought along."""
+    """Approve with a signature, refuse with a reason, or take back; or show a plan that the approver supplied."""
     if call.field("act") == "show":
         return request_page(call)
     table, request, job = _request(call)
@@ -400,7 +400,7 @@ def request_act(call: WebCall) -> Response:
 
 
 def _signature(text: str, public: str) -> dict[str, str]:
-    """A signature that was made elsewhere: what `tacit key sign --json` prints, or its value alone."""
+    """A signature made elsewhere: the output of `tacit key sign --json`, or its value alone."""
     given = text.strip()
     with contextlib.suppress(ValueError):
         said = json.loads(given)
@@ -431,7 +431,7 @@ def releases_page(call: WebCall) -> Response:
 
 
 def _release(call: WebCall) -> tuple[Row, frozenset[str]]:
-    """A release whose end may show, and the person's roles for its table."""
+    """A release whose end may be shown, and the person's roles for its table."""
     job = _job(call)
     if call.desk.state(job) != "done":
         raise NotFound
@@ -590,7 +590,7 @@ def public_page(call: WebCall) -> Response:
 
 
 def public_file(call: WebCall) -> Response:
-    """A file of a published release. Of a withdrawn one only the certificates; its report leads to the reason."""
+    """A file of a published release. A withdrawn release has only certificates; its report links to the reason."""
     one, job = call.desk.published(call.path["slug"])
     name = call.path["name"]
     if call.desk.corrections(job) and not name.startswith("certificates/"):

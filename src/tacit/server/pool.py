@@ -42,7 +42,7 @@ BUSY: dict[str, Any] = {**TOO_LONG, "message": "the server is busy", "hint": "tr
 
 
 class _Child:
-    """One process, and one question at a time."""
+    """One process, which answers one question at a time."""
 
     def __init__(self, folders: Sequence[Path]) -> None:
         self._process = subprocess.Popen(
@@ -165,7 +165,7 @@ class Pool:
 
 
 def main(lines: IO[bytes], answers: IO[bytes]) -> None:
-    """One question a line until the other side goes away."""
+    """Answers one question a line until the other side closes."""
     from tacit.server import work
 
     work.confine_to([Path(f) for f in json.loads(lines.readline())["folders"]])

@@ -1,6 +1,6 @@
 """The operator's settings of a server: its folder, its address, the places of tables, and its limits.
 
-All of it stands in `server.toml` in the server's folder, and in options of `tacit serve`. Nothing of it can be changed
+All settings are in `server.toml` in the server's folder, and in options of `tacit serve`. Nothing of it can be changed
 from a browser or through the API: in particular no path, pattern or address of a database.
 """
 
@@ -42,7 +42,7 @@ class Limits:
     body_bytes: int = 262_144
     """Bytes of a request."""
     cells: int = 20_000
-    """Numbers that one question may release, in all its cells."""
+    """The largest number of numbers that one query may release, over all its cells."""
     expression: int = 1_000
     """Characters of a filter."""
     questions: int = 20

@@ -1,7 +1,7 @@
 """The server's records beside the ledgers: accounts, sessions, tokens, tables, jobs, publications, an audit log.
 
-One SQLite file in the server's folder, or a schema of a PostgreSQL database that several servers share. None of the
-tables is about rows, and none decides about budgets: charges and roles are in the ledgers.
+One SQLite file in the server's folder, or a schema of a PostgreSQL database that several servers share. No table
+contains rows, and none decides about budgets: charges and roles are in the ledgers.
 """
 
 from __future__ import annotations
@@ -273,7 +273,7 @@ def in_schema(database: str, schema: str) -> str:
 
 
 def without_folders(text: str, folders: Iterable[Path]) -> str:
-    """A sentence without the operator's folders: a name below them says enough, and where they lie is not told."""
+    """A sentence without the operator's folders: it shows the name below a folder, and not the place of the folder."""
     known = {str(p) for f in folders for p in (f, f.resolve())} - {"/", "."}
     for folder in sorted(known, key=len, reverse=True):
         text = text.replace(f"{folder}/", "")

@@ -132,7 +132,7 @@ def sign_out(call: WebCall) -> Response:
 
 
 def welcome_page(call: WebCall) -> Response:
-    """The page of a one-time link: looking at it uses nothing up."""
+    """The page of a one-time link: opening it does not use the link up."""
     code = call.query.get("code", "")
     return call.page("welcome.html", code=code, link=call.desk.accounts.link(code), problem="", name="")
 
@@ -293,7 +293,7 @@ def table_act(call: WebCall) -> Response:
 
 
 def sources_page(call: WebCall) -> Response:
-    """The first step of adding a table: choose where it lies."""
+    """The first step of adding a table: choose its place."""
     return call.page("sources.html", sources=call.desk.sources(), roots=sorted(call.desk.settings.roots))
 
 

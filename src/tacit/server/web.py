@@ -46,7 +46,7 @@ MOST_FIELDS = 3_000
 
 
 class NotFound(Exception):
-    """The page does not exist, or this person may not see it: both look the same."""
+    """The page does not exist, or this person may not see it; the response is the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,7 +184,7 @@ class Rates:
         self._minute, self._counts = 0, dict[str, int]()
 
     def allows(self, who: str) -> bool:
-        """Counts one attempt; is it within the limit?"""
+        """Counts one attempt; returns whether it is within the limit."""
         minute = int(time.monotonic() // 60)
         with self._lock:
             if minute != self._minute:
@@ -244,7 +244,7 @@ def host_of(request: Request) -> str:
 
 
 def same_site(request: Request, desk: Desk) -> bool:
-    """Whether a request that changes something comes from a page of ours, as far as the browser says."""
+    """Whether a request that changes something comes from a page of this server, according to the browser."""
     site = request.headers.get("sec-fetch-site", "")
     if site and site not in ("same-origin", "none"):
         return False
@@ -323,7 +323,7 @@ def _answer(call: WebCall, body: bytes) -> Response:
             route.api,
             404,
             "NotFound",
-            "nobody has put anything here, or it is not for you",
+            "there is nothing here, or you may not see it",
             "see /api/v1/openapi.json" if route.api else "go back, or begin at the start",
         )
     except TacitError as error:
@@ -343,7 +343,7 @@ def _answer(call: WebCall, body: bytes) -> Response:
 
 
 def _refused(call: WebCall, cookies: Mapping[str, str]) -> Response | None:
-    """The refusal for callers without the right to this route: it says no more than that."""
+    """The refusal for callers without the right to this route, without a reason."""
     route, session, desk = call.route, call.session, call.desk
     if "public" in route.roles:
         return None
@@ -363,12 +363,12 @@ def _refused(call: WebCall, cookies: Mapping[str, str]) -> Response | None:
         about = f"{route.method} {route.path}"
         desk.store.audit(session.person.name, "refused: scope of the token", about, call.address)
         return failure(
-            call, desk, True, 403, "NotAllowed", f"the token has not the scope {route.scope!r}", ""
+            call, desk, True, 403, "NotAllowed", f"the token does not have the scope {route.scope!r}", ""
         )
     if not session.person.is_(*route.roles):
         desk.store.audit(session.person.name, "refused", f"{route.method} {route.path}", call.address)
         hint = f"it takes the role of {' or '.join(route.roles)}"
-        return failure(call, desk, route.api, 403, "NotAllowed", "you have not the role for this", hint)
+        return failure(call, desk, route.api, 403, "NotAllowed", "you do not have the role for this", hint)
     return None
 
 
@@ -383,7 +383,15 @@ def _forged(call: WebCall, cookies: Mapping[str, str]) -> Response | None:
                 call.session.person.name, "refused: not a form of ours", about, call.address
             )
         hint = "open the page again and send the form once more; nothing was done"
-        return failure(call, call.desk, False, 403, "NotAllowed", "this form is too old or not ours", hint)
+        return failure(
+            call,
+            call.desk,
+            False,
+            403,
+            "NotAllowed",
+            "this form is too old, or comes from another page",
+            hint,
+        )
     return None
 
 
@@ -415,7 +423,7 @@ def _dressed(desk: Desk, response: Response, route: Route, call: WebCall | None)
 
 
 def form_token(call: WebCall) -> str:
-    """The CSRF token for the forms of a page: of the session, or of a cookie for who has none."""
+    """The CSRF token for the forms of a page: of the session, or of a cookie for callers without a session."""
     if call.session is not None:
         return call.session.csrf
     if BEFORE not in call.cookies:

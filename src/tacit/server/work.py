@@ -2,7 +2,7 @@
 
 A table on a server is a declaration (the words of a plan without its releases), a folder that its paths are relative
 to, and the place of its ledger. A request consists of the keys of `[[release]]` tables and a price. Together they are
-the text of a plan, which is read like any plan file; who asks is written into it by the server.
+the text of a plan, which is read like any plan file; the server writes the analyst's name into it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NEVER = "given"
 PAID = ("epsilon", "rho", "mu", "within")
 TWIN_ROWS = 10_000
 MOST_DEEP = 8
-"""Lists and tables in each other, in one word of a question."""
+"""The largest depth of nested lists and tables in one word of a query."""
 Values = Mapping[str, Any]
 
 
@@ -168,8 +168,8 @@ def curator_of(place: Values, file: PlanFile) -> Curator:
 def key_of(place: Values, plan: Plan, analyst: str) -> str:
     """The key of a request: that of the question for everybody, or for this analyst alone.
 
-    With a shared record an answer that somebody paid for is free for everybody who asks the same, and its being free
-    tells that somebody did. The custodian decides.
+    With a shared record, a paid answer is free for everybody who asks the same, and the free price reveals that
+    somebody asked before. The custodian decides.
     """
     if place["share_record"]:
         return plan.digest

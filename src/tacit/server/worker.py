@@ -1,7 +1,7 @@
 """A process that works through jobs: charge, read, add noise, write; one at a time.
 
 It reads its settings from its first line of input, and ends when that input ends, after the job at hand. It prints
-nothing: what engines print may quote a row.
+nothing, since messages of engines may quote a row.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tacit.server.store import JOBS, TABLES, Row, ServerStore, in_schema, new_se
 IDLE = (0.05, 0.4)
 """Seconds between two looks for a job: at first, and after a while."""
 PATIENCE = 60
-"""Looks at a ledger that cannot be reached, a second apart, before a job is left to its lease."""
+"""The number of tries to reach a ledger, a second apart, before a worker leaves the job to its lease."""
 
 
 class NotMine(Exception):
@@ -61,7 +61,7 @@ class Worker:
                 continue
 
     def _next(self, wait: float) -> float:
-        """One look for a job, and the job if there is one; how long to wait after the next look in vain."""
+        """Looks for a job once; returns the job, if any, and the waiting time after the next unsuccessful look."""
         try:
             job = jobs.claim(self.store, self.name, self.tick)
         except LedgerError:
@@ -76,7 +76,7 @@ class Worker:
         return IDLE[0]
 
     def _rest(self, job: Row) -> None:
-        """Waits until the end of a job shows: the start of the next one must not reveal more."""
+        """Waits until the end of a job is shown, since the start of the next one must not reveal more."""
         try:
             found = self.store.one(JOBS, id=job["id"])
         except LedgerError:
@@ -199,7 +199,7 @@ class Worker:
         return "done", {"charge": told["charge"], "replayed": int(told["replayed"])}
 
     def _charged(self, job: Row) -> tuple[int, str]:
-        """The newest charge for this question of this person behind the job's mark, and what became of it."""
+        """The newest charge for this question of this person behind the job's mark, and its result."""
         from tacit.ledger import Ledger
 
         table, row = self.store.one(TABLES, name=job["table"]), self.store.one(JOBS, id=job["id"])
@@ -215,9 +215,9 @@ class Worker:
             return (max(found), ledger.state(max(found))) if found else (0, "")
 
     def _after(self, job: Row, free: str, charged: str, message: str) -> tuple[str, dict[str, Any]]:
-        """How a job ended that was interrupted: by whether the ledger has a charge for it, and an answer.
+        """The end of an interrupted job: it follows from the charge and the answer in the ledger, if any.
 
-        An answer on record is never lost: a full disk or a wish to stop came too late, and the files are made again.
+        An answer on record is never lost: after a full disk or a late request to stop, the files are made again.
         """
         for _ in range(PATIENCE):
             try:

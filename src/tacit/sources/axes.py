@@ -111,7 +111,7 @@ class Cut(Axis):
         return self.count
 
     def first_steps(self) -> range | list[int]:
-        """The lowest step with each key, and behind them the first step after the last bin."""
+        """The lowest step of each key, followed by the first step after the last bin."""
         lowest, levels, count = self.values.lowest, self.levels, self.count
         if count == levels:
             return range(lowest, lowest + count + 1)
@@ -303,7 +303,7 @@ class CountPeople(Aggregate):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountAbove(Aggregate):
-    """The number of rows with a stored value above the column's upper bound, which is clamped to it."""
+    """The number of rows whose stored value lies above the column's upper bound and is clamped to it."""
 
     additive: ClassVar[bool] = True
 
@@ -367,7 +367,9 @@ class Products(Aggregate):
 
 
 def is_wide(aggregate: Aggregate, schema: Schema) -> bool:
-    """Could the integers need more than 64 bits? By the declared bounds alone, so that no row decides on a type."""
+    """Could the integers need more than 64 bits? The declared bounds alone decide it, so that no row decides on a
+    type.
+    """
     if isinstance(aggregate, Products):
         return aggregate.bits + MOST_ROWS_BITS > NARROW_BITS
     if not isinstance(aggregate, Steps | Squares):

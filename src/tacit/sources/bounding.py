@@ -2,13 +2,12 @@
 
 Every row is first turned into its declared values: clamped, on the grid, or missing if it has no such value. The
 rows of a person are put in the order of a hash of (key, person, declared values), equal hashes in the order of the
-declared values, and the first m are kept. The kept rows of a person are a function of that person's declared values
-and the key alone. They do not depend on the type or the format of a stored column, which one other row can decide,
-nor on the engine's casts to text, on undeclared columns, on the order of rows or on other people.
-Two tables that differ in
-one person differ, after bounding, in that person's at most m rows and nowhere else, in every version of the table
+declared values, and the first m are kept. The kept rows of a person depend on that person's declared values and the
+key alone. They do not depend on the type or the format of a stored column, which one other row can decide, nor on the
+engine's casts to text, on undeclared columns, on the order of rows or on other people. Two tables that differ in one
+person differ, after bounding, in that person's at most m rows and nowhere else, in every version of the table
 (docs/theory/contribution-bounding.md, docs/theory/several-versions.md). Rows without a person are not used. The bound
-holds for any key; that it is secret keeps people from choosing which of their rows count.
+holds for any key. A secret key keeps people from choosing which of their rows count.
 
 The bounded rows are kept in the engine, as declared, and serve every later question. In DuckDB declared categories are
 kept as small numbers, which makes the sort narrow and later questions fast.
@@ -82,7 +81,8 @@ def _plain(table: Table) -> bool:
 def _coded(table: Table) -> frozenset[str]:
     """Declared lists of words, except the person's own column, whose values identify people.
 
-    Nor a list with a NUL, which no type of DuckDB can name. Other engines, and portable bounding, have the words.
+    Also not a list with a NUL, since no type of DuckDB can name it. Other engines, and portable bounding, have the
+    words.
     """
     if _plain(table):
         return frozenset()
@@ -287,7 +287,7 @@ def _first_groups(table: Table, relation: Any, axes: Sequence[Axis], key: bytes,
 
 
 def _order(names: Sequence[str]) -> list[Any]:
-    """Rising, nulls first: engines have different habits."""
+    """Rising, nulls first, because the defaults of engines differ."""
     import ibis
 
     return [ibis.asc(name, nulls_first=True) for name in names]
@@ -310,7 +310,7 @@ def _form(table: Table, name: str, x: Any) -> Any:
 def _person_form(table: Table, x: Any) -> tuple[Any, Any]:
     """A person as a double, or as a text where it is no number: 7, 7.0, 7.00 and "7" have one form.
 
-    Two people may have one form, and are still two people: it only says in which order their own rows are taken.
+    Two people with one form remain two people: the form decides only the order of a person's own rows.
     """
     import ibis
 
@@ -340,8 +340,7 @@ def _days(table: Table, x: Any) -> Any:
 def _keyed_hash(table: Table, forms: Sequence[Any], key: bytes, purpose: str) -> Any:
     """A hash of the key and of the forms as text, the same text in every engine: whole numbers in digits, and words.
 
-    Rows that agree in this text are put in the order of their values afterwards, so that nothing rests on the text
-    telling all rows apart.
+    Rows with equal texts are then sorted by their values, so the texts need not distinguish all rows.
     """
     import ibis
 

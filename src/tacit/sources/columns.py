@@ -182,7 +182,7 @@ class Measured(Column):
 
     @property
     def fill(self) -> int | None:
-        """The number that a missing value counts as, in steps; None leaves it out."""
+        """The number, in steps, that replaces a missing value; None leaves the value out."""
         return None
 
     @property
@@ -427,8 +427,9 @@ class Category(Column):
     values: tuple[str, ...] | tuple[int, ...] | None = None
     missing: str | int | None = None
     of_digits: bool = field(default=False, init=False, repr=False, compare=False)
-    """Whether some of the words are whole numbers, and none of them ends in ".0". Where one whole number is missing,
-    programs write all others as "1.0": beside such a list that is the word "1"."""
+    """Whether some of the words are whole numbers, and none of them ends in ".0". If one whole number is missing,
+    programs write all others as "1.0"; for such a list that means the word "1".
+    """
 
     def __post_init__(self) -> None:
         Column.__post_init__(self)

@@ -1,6 +1,6 @@
 """Declared columns, filters, axes and aggregates as expressions of the engine (Ibis).
 
-No value raises an error here: failed casts give null, and nulls follow the declared policy.
+No value raises an error here: a failed cast gives null, and the declared policy handles nulls.
 Ibis is imported inside functions, since that takes about a second.
 """
 
@@ -123,14 +123,14 @@ class Reader:
         return self._real(x)
 
     def _short(self, column: Integer, x: Any) -> Any:
-        """A stored integer of up to 32 bits with a sign stays that where its bounds do, too: half the work."""
+        """A stored signed integer of up to 32 bits keeps its type if its bounds fit as well, which halves the work."""
         small = column.bounded and max(abs(column.lowest), abs(column.highest)) < SMALL
         if not small or x.type().is_uint32():
             return self._signed(x)
         return x if x.type().is_int32() else x.cast("int32")
 
     def _signed(self, x: Any) -> Any:
-        """A signed integer of 64 bits; a number that is too large for it stays above every bound."""
+        """A signed integer of 64 bits; a larger number stays above every bound."""
         import ibis
 
         if x.type().is_uint64():
@@ -655,7 +655,7 @@ def _compared(sign: str, left: Any, right: Any) -> Any:
 
 
 def check_columns(wanted: Sequence[str], found: Iterable[str], *, source: str) -> None:
-    """Each wanted column is there, once, also for an engine that takes "Age" and "age" as one name."""
+    """Checks that each wanted column exists exactly once, also if "Age" and "age" are one name to the engine."""
     found = list(map(str, found))
     check_names(wanted)
     twice = {name for name, n in Counter(name.casefold() for name in found).items() if n > 1}

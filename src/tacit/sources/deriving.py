@@ -60,7 +60,7 @@ class Function:
     least: int = 0
     """The smallest number of arguments, if more may follow."""
     constants: tuple[int, ...] = ()
-    """The arguments that must be written as constants; -1 for all but the first."""
+    """The arguments that must be constants; -1 means all except the first."""
 
 
 FUNCTIONS: dict[str, Function] = {
@@ -218,7 +218,7 @@ class Call(Node):
 
 
 def wrapped(node: Node, rank: Any) -> str:
-    """The text of a part, in brackets where it binds less tightly."""
+    """The text of a part, in brackets if its operator binds less tightly."""
     return str(node) if node.rank >= rank else f"({node})"
 
 
@@ -434,8 +434,9 @@ DEEPEST_TYPE = 6
 """How deep functions, divisions and comparisons may nest, derived columns that are used included: in the engine's
 language each writes its part down several times."""
 LONGEST_TEXT = 10_000
-"""Characters that `concat` and `replace` may make; what would be longer is missing. Without a limit one short row could
-take all memory: two nested replacements by 2,000 letters each make four million of every letter."""
+"""The longest text that `concat` and `replace` may make; a longer result is missing. Without a limit one short row
+could take all memory: two nested replacements by 2,000 letters each make four million of every letter.
+"""
 WHOLE_DIGITS = 20
 
 
@@ -517,7 +518,7 @@ def _check_constants(node: Call) -> None:
         if not whole or (node.name == "part" and values[0] < 1):
             raise _wrong(node, "places and lengths are whole numbers, and the first character is number 1")
     if node.name in ("begins", "contains", "ends", "replace") and not values[0]:
-        raise _wrong(node, "the text that is looked for is not empty")
+        raise _wrong(node, "the searched text is not empty")
 
 
 def _one_type(parts: tuple[Node, ...], schema: Mapping[str, Column]) -> Type:
@@ -554,8 +555,8 @@ def is_day(text: str) -> bool:
 def longest(node: Node, schema: Mapping[str, Column]) -> float:
     """The largest length of a text, from declarations alone; infinite if nothing bounds it.
 
-    Only what is longer than both its parts needs a limit: a text that a function cuts, or leaves as long as it was, is
-    in memory already.
+    Only functions that lengthen a text need a limit: a text that a function cuts or leaves as long is in memory
+    already.
     """
     match node:
         case DerivedConstant(value=value):

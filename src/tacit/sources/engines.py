@@ -19,7 +19,7 @@ from tacit.errors import InvalidParameter
 
 
 def text_of_query(backend: Any, query: Any) -> str:
-    """What Ibis writes, and DuckDB's parser takes: to that a NUL ends the text, wherever it stands.
+    """Rewrites the SQL of Ibis for DuckDB's parser, for which a NUL ends the text wherever it stands.
 
     A NUL stands inside of a declared word alone, between quotes.
     """
@@ -32,12 +32,14 @@ ORDER = "__tacit_order"
 LIMB = 27
 """Bits of a part of a sum: 2^36 rows, 70 thousand million, fit in 64 bits."""
 NARROW_DECIMAL = 15
-"""Digits that a double holds exactly: a decimal of this many is the quotient of two exact doubles, rounded once."""
+"""Digits that a double holds exactly: a decimal with this many is the quotient of two exact doubles, rounded once."""
 REAL = "^[+-]?(?:[0-9]+[.]?[0-9]*|[.][0-9]+)(?:[eE][+-]?[0-9]{1,4})?$"
 WHOLE = "^[+-]?[0-9]{1,18}$"
 INFINITE = {"": float("inf"), "+": float("inf"), "-": float("-inf")}
 PLAIN = "^[+-]?[0-9]+(?:[.][0-9]*)?(?:[eE][+][0-9]{1,3})?$"
-"""A person's number in text: what programs write where a whole number became a double, and not every word with an e."""
+"""A person's number in text: the forms that programs write for a whole number stored as a double, not every word with
+an e.
+"""
 POINT = "^[+-]?[0-9]+[.]0$"
 DAY = "^[0-9]{4}(?:-[0-9]{1,2}-[0-9]{1,2}|/[0-9]{1,2}/[0-9]{1,2})"
 CLOCK = "(?:[01]?[0-9]|2[0-3]):[0-5][0-9](?::(?:[0-5][0-9]|60)(?:[.][0-9]{1,9})?)?"
@@ -177,12 +179,12 @@ class Engine:
 
     def listed(self, words: Any, beside: Any) -> tuple[Any, Callable[[], None]] | None:
         """A declared list (Arrow text) as a table `(word, place)` that the engine joins faster than Arrow looks words
-        up; and a call that lets it go. None if the engine is not that good at it.
+        up; and a call that lets it go. None if the engine does this no better.
         """
         return None
 
     def in_order(self, query: Any, keys: list[str]) -> Any:
-        """The result in an order by these texts alone, if the engine is good at that: that of a column `ORDER`."""
+        """The result sorted by these texts alone, if the engine does that well: by a column `ORDER`."""
         return query
 
     def batches(self, query: Any) -> Callable[[], Iterator[Any]]:
@@ -194,7 +196,7 @@ class Engine:
         return relation.cache(), None
 
     def hold(self, relation: Any) -> tuple[Any, Callable[[], None] | None]:
-        """The same for a table that is dropped with its connection, even if somebody still refers to it."""
+        """The same for a table that its connection drops, even if somebody still refers to it."""
         return self.keep(relation)
 
     def show(self, table: Any, beside: Any) -> tuple[Any, Callable[[], None] | None]:

@@ -1,4 +1,5 @@
-"""The error boundary of the engines: every call that reads a file's head, or a person's row, passes one of these.
+"""The error boundary of the engines: every call that reads a file's header, or a person's row, runs inside one of
+these contexts.
 
 Engines, Arrow, pandas and Polars quote the row they stumble over: in the error, in its context, in a warning, in a
 log line. Two functions keep all of that inside.
@@ -43,7 +44,7 @@ EVERY = 0.25
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """The progress of some work: `done` of `of`, which is None if the total is unknown."""
+    """The progress of some work: `done` out of `of` (None if the total is unknown)."""
 
     what: str
     done: int
@@ -73,7 +74,7 @@ _current: ContextVar[_Watch | None] = ContextVar("tacit_watch", default=None)
 
 @contextlib.contextmanager
 def watch(watcher: Watcher) -> Iterator[None]:
-    """Tell this function how far the work inside is: rows read, passes and releases done."""
+    """Calls this function with the progress of the work inside: rows read, passes and releases done."""
     if not callable(watcher):
         raise InvalidParameter(
             parameter="watcher", value=type(watcher).__name__, must="be a function of one step",
@@ -117,14 +118,14 @@ _stops: list[KeyboardInterrupt] = []
 
 
 def stopped() -> KeyboardInterrupt | None:
-    """A request to stop that an engine swallowed since this was last asked."""
+    """A request to stop that an engine swallowed since the last check."""
     found = _stops[-1] if _stops else None
     _stops.clear()
     return found
 
 
 def each(things: Iterable[T], what: str) -> Iterator[T]:
-    """The same things; the progress shows a number before each of them, and at the end."""
+    """The same items; the progress shows a number before each of them, and at the end."""
     known = list(things)
     for done, thing in enumerate(known):
         tell(what, done, len(known))
@@ -221,7 +222,7 @@ def _heard_again(loggers: list[logging.Logger]) -> None:
 
 
 class _Quiet:
-    """No warning and no log line of an engine while anybody is inside; threads may enter at once."""
+    """Suppresses warnings and log lines of engines while any thread is inside; several threads may enter at once."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

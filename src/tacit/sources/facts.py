@@ -5,7 +5,7 @@ public table do not repeat, no row decides the number of rows, and the rows belo
 charged. Code that opens data establishes all of it and hands it on as one object, `Facts`. Nobody asks the
 file system again afterwards.
 
-How it stays true when the data change:
+How the facts stay true when the data change:
 
 - `state` is the state of the data on the disk (or in the engine) before their first byte is read. - Before every read
 this state is compared with the present one. Where it differs, the data are opened anew, and everything
@@ -85,14 +85,12 @@ class Facts:
     """Facts about data in one state.
 
     state: of files, the state of each, all of them different files; of a frame its types; of a table that lives in an
-    engine, the types of the tables and views behind it.
-    protected: the files that tell of people, in whose ledger a charge must be: what links lead to, as the ledger lies
-    beside that.
-    counted: the number of rows is public where rows are replaced: no row decides by its values how many there are.
-    counted_if: what must be believed for that.
-    made_up: all rows that tell of people are those of a twin, or bear the mark of `tacit.sources.made_up`.
-    single: the public tables that are joined, in each of which no key stood twice.
-    public: a digest of each of them that lies in memory, of the columns that are read; empty for one in files.
+    engine, the types of the tables and views behind it. protected: the files that tell of people, in whose ledger a
+    charge must be: what links lead to, as the ledger lies beside that. counted: the number of rows is public where
+    rows are replaced: no row decides by its values how many there are. counted_if: what must be believed for that.
+    made_up: all rows about people are those of a twin, or bear the mark of `tacit.sources.made_up`. single: the public
+    tables that are joined, in each of which no key stood twice. public: a digest of each of them that lies in memory,
+    of the columns that are read; empty for one in files.
     """
 
     state: tuple[Any, ...] = ()
@@ -113,7 +111,9 @@ class Facts:
         return tuple(s for s in self.state if isinstance(s, FileState))
 
     def admits(self, other: Facts) -> bool:
-        """Whether rows with these other facts may be read for a charge on ours. The same files, of the same people."""
+        """Whether rows with these other facts may be read for a charge on the present ones. The same files, of the
+        same people.
+        """
         kept = ("protected", "counted", "made_up", "single", "public")
         return all(getattr(self, name) == getattr(other, name) for name in kept)
 

@@ -6,9 +6,10 @@ reads it from there: three analysts, twenty plans, a program that was killed and
 
 The name of a file is a keyed digest of everything that its rows depend on: the state of the files that were read, how
 they were read, the declared columns, the person and the limit, the key, and the releases of tacit and of DuckDB. So
-rows are found only for the very state that they were made from, and any other makes them anew. A state that was younger
-than the clock of a file system can tell is not kept. Files whose data have changed or gone are removed by whoever keeps
-the next ones. What cannot be kept (a full disk, another's lock) is used from memory, as without a request.
+rows are found only for exactly the state from which they were made; any other state makes them anew. If the last
+change is more recent than the file system's clock can resolve, the rows are not kept. Files whose data have changed or
+gone are removed by whoever keeps the next ones. If rows cannot be kept (a full disk, another process's lock), they are
+used from memory, as without a request.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def held_rows(table: Table, key: bytes, make: Callable[[], str]) -> Any:
 
 
 def _found(table: Table, file: Path) -> Any:
-    """The kept rows, if they are there and can be opened; what cannot is removed."""
+    """The kept rows, if they exist and can be opened; unreadable files are removed."""
     with contextlib.suppress(OSError):
         if file.exists():
             try:
@@ -82,7 +83,7 @@ def _found(table: Table, file: Path) -> Any:
 def _settled(table: Table) -> bool:
     """Are the data files in place, in a state that every later change would differ from?
 
-    Behind a view lie other files, whose state nobody knows.
+    A view reads other files, whose state is unknown.
     """
     facts = table.facts
     if VIEW in table.conditions or not facts.files or len(facts.files) != len(facts.state):
@@ -112,7 +113,7 @@ def _state(file: FileState) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[int | None]:
-    """One writer at a time: the next one waits, and finds what the first has written. None where nothing locks."""
+    """One writer at a time: the next one waits, and finds the rows of the first. None where nothing locks."""
     with contextlib.ExitStack() as stack:
         lock = None
         with contextlib.suppress(ImportError, OSError):
@@ -126,7 +127,7 @@ def _alone(folder: Path) -> Iterator[int | None]:
 
 
 def _wanted(folder: Path, lock: int) -> bool:
-    """Whether rows are still to be kept: who removes any takes the lock away first."""
+    """Whether rows are still to be kept: anybody who removes rows first removes the lock."""
     try:
         return os.path.samestat((folder / LOCK).lstat(), os.fstat(lock))
     except OSError:
@@ -134,7 +135,7 @@ def _wanted(folder: Path, lock: int) -> bool:
 
 
 def _write(table: Table, made: str, file: Path, lock: int) -> None:
-    """The rows, and beside them which files they are of; under their names when they are whole."""
+    """The rows, and beside them the names of their source files; they get their names when they are complete."""
     backend, part = table.relation.get_backend(), file.with_name(file.name + PART)
     about = file.with_name(file.name + ABOUT)
     alias = f"__tacit_{secrets.token_hex(8)}"
@@ -161,7 +162,7 @@ def _write(table: Table, made: str, file: Path, lock: int) -> None:
 
 
 def _shown(table: Table, file: Path) -> Any:
-    """The kept rows as a table of the same connection, which is let go with it."""
+    """The kept rows as a table of the same connection, which is closed with it."""
     backend, alias = table.relation.get_backend(), f"__tacit_{secrets.token_hex(8)}"
     backend.con.execute(f"ATTACH {_text(str(file))} AS {alias} (READ_ONLY)")
     table.on_close(lambda: backend.con.execute(f"DETACH {alias}"))
@@ -182,7 +183,7 @@ def _sweep(folder: Path) -> None:
 
 
 def _of_now(about: Path) -> bool:
-    """Are the files that it names as they were?"""
+    """Whether the files that it names are unchanged."""
     try:
         return all(_still(f) for f in json.loads(about.read_text()))
     except Exception:

@@ -120,7 +120,7 @@ def is_made_up(data: Any) -> bool:
     """Is it a twin, or does it, or each Parquet file at this path, bear the mark? No row is read.
 
     Whether the data are made up, in their present state.
-    The read may have seen other rows: `Facts.made_up` is about those.
+    The read may have seen other rows; `Facts.made_up` describes those.
     """
     import pyarrow
     import pyarrow.parquet

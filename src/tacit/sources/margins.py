@@ -38,7 +38,7 @@ class MarginsWanted(RowsWanted):
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The number of cells of each axis, with the one for rows without a key."""
+        """The number of cells of each axis, including the cell for rows without a key."""
         return tuple((a.size or 0) + (0 if a.always else 1) for a in self.axes)
 
     @property
@@ -143,10 +143,10 @@ def _by_engine(table: Table, request: MarginsWanted, key: bytes | None) -> dict[
 
 
 def _with_absent(margin: Margin, known: Mapping[Margin, Integers], always: Sequence[bool]) -> Integers:
-    """The table with a last cell on each axis: rows with some keys, less those that have one more.
+    """The table with a last cell on each axis: rows with some keys, less the rows with one more key.
 
-    A margin of fewer columns counts rows with any other keys; subtracting its refinements, axis by axis,
-    leaves those without a key there.
+    A margin of fewer columns counts rows with any keys of the other columns; subtracting its refinements, axis by
+    axis, leaves the rows without a key there.
     """
 
     def extended(have: Margin, left: Margin) -> Integers:

@@ -134,7 +134,7 @@ class Microdata:
         return shown
 
     def rows(self, columns: Sequence[str] | None = None) -> Any:
-        """The rows as an Arrow table in this process: treatments change them there, a plain value at a time."""
+        """The rows as an Arrow table in this process, where treatments change them one plain value at a time."""
         import pyarrow as pa
 
         found = self.ask(self.relation.select(*(columns or self.columns)))

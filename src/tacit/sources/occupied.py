@@ -115,7 +115,7 @@ def _in_engine(axis: Axis, reader: Reader) -> bool:
 
 
 def key_packs(axes: Sequence[Axis], reader: Reader) -> list[tuple[Axis, ...]]:
-    """Neighbouring axes whose joint key the engine computes; a long list of words forms a group by itself."""
+    """Neighbouring axes whose joint key the engine computes; a long list of words forms a group of its own."""
     packs: list[tuple[Axis, ...]] = []
     for axis in axes:
         joined = (*packs[-1], axis) if packs else (axis,)
@@ -200,8 +200,8 @@ class Occupied:
             self.values[aggregate].append(integers(table.column(name), wide=False)[valid])
 
     def cells(self, wanted: Sequence[Aggregate]) -> tuple[AnyArray, dict[Aggregate, AnyArray]]:
-        """Those that are occupied for one request: equal keys are one cell, and a cell of which none of the wanted
-        aggregates counts anything is not among them, whatever another request has found there.
+        """The cells occupied for one request: equal keys are one cell. A cell is left out if none of the wanted
+        aggregates counts anything in it, even if another request found rows there.
         """
         self._add_up()
         keys = np.concatenate(self.keys) if self.keys else pack_keys([], self.domain)

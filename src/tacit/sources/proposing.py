@@ -1,7 +1,7 @@
 """Other spellings of a text file that is almost empty under the declared words. PRIVATE.
 
-A release never guesses settings. The custodian, who has looked at the data by then, sees them here and may write them
-into the plan. Each proposal names the words of `[data]` and the share of texts that they would read.
+A release never guesses settings. The custodian, who has seen the data by then, reads the proposals here and may write
+them into the plan. Each proposal names the words of `[data]` and the share of texts that they would read.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ ORDINARY = 5
 class ColumnSeen:
     """One declared column: the numbers of rows that are missing, outside, or out of reach of the declaration.
 
-    `missing` are rows without a value as it is read. `out_of_domain` are the commonest values
+    `missing` are rows without a readable value. `out_of_domain` are the commonest values
     outside of the declared keys.
     """
 
@@ -212,7 +212,7 @@ def cells_seen(
     `rows` is the number of rows of the table.
 
     `shown` are the axes of the answer, if the request has more: the ranges behind a quantile are no cells of it. A row
-    is in a cell if any aggregate counts it: in that of a proportion whether its test is passed or not.
+    is in a cell if any aggregate counts it; for a proportion, whether or not it passes the test.
     """
     axes = request.axes
     if shown is not None and tuple(shown) == axes[: len(shown)]:
@@ -341,7 +341,7 @@ WORDS = ("NA", "N/A", "NULL", ".", "-", "nan")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """Words of `[data]` that would read more, and the amount of it."""
+    """Words of `[data]` that would read more values, and the number of them."""
 
     words: str
     reason: str
@@ -349,7 +349,7 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextSeen:
-    """The texts of one column: the number of rows with one, and the number that fits each pattern."""
+    """The texts of one column: the number of rows with a text, and the number that fits each pattern."""
 
     texts: int
     looks: Mapping[str, int]
@@ -366,7 +366,7 @@ def stored_names(data: str | os.PathLike[str]) -> set[str]:
 
 
 def as_text(data: Any, columns: Sequence[str], *, unit: Any, **options: Any) -> Table:
-    """The same file with these columns as the bare text that they are."""
+    """The same file with these columns as plain text."""
     return open_table(data, schema=dict.fromkeys(columns, category()), unit=unit, **options)
 
 
@@ -429,7 +429,7 @@ def _bytes(files: Files) -> list[Proposal]:
 
 
 def _undecodable(path: Path, encoding: str) -> tuple[int, int]:
-    """The number of lines that are no text in this encoding, and the number of lines."""
+    """The number of lines that are not valid text in this encoding, and the number of all lines."""
     bad = lines = 0
     held = b""
     with _opened(path) as file:
@@ -460,7 +460,7 @@ def _decodes(line: bytes, encoding: str) -> bool:
 
 
 def _separator(path: Path, files: Files) -> list[Proposal]:
-    """Lines that have another number of some separator than the header has of its own."""
+    """Lines that contain some separator more or less often than the header contains its own."""
     with _opened(path) as file:
         head = file.readline(1 << 20)
         lines = [line for line in (file.readline(1 << 20) for _ in range(200)) if line.strip()]

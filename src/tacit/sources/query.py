@@ -1,9 +1,9 @@
 """Aggregates of many questions in as few passes over the rows as possible, as exact integers.
 
 Questions over the same rows share one query: aggregates that occur twice are computed once, and groupings whose common
-refinement is small are computed as that refinement and added up (integers, so exactly). Only aggregates that are
-additive are ever added up: a count of people is read in a grouping of its own cells. Reading together gives the same
-numbers as reading alone, and the rows never decide which questions are put together.
+refinement is small are computed as that refinement and added up (integers, so exactly). Only additive aggregates are
+added up; a count of people needs a grouping by its own cells. Reading together gives the same numbers as reading
+alone, and the rows never decide which questions are put together.
 
 The result has one row for each cell; keys that were not declared are dropped batch by batch, before they take memory.
 Types come from the declaration: a key is text or a 64-bit integer, in any storage.
@@ -48,10 +48,12 @@ REFINEMENT = 20_000
 """Groupings are merged while their refinement has at most this many cells, a public number."""
 
 LOOKED_AT = 64
-"""A request looks at so many passes, a public number, for one that answers it too: sorting stays linear."""
+"""The number of passes, a public one, that a request searches for one that answers it too; so the sorting of requests
+stays linear.
+"""
 
 LONG = 1 << 14
-"""Declared words from this many on, a public number, are looked up by the engine, if it is good at that."""
+"""From this public number of declared words on, the engine looks words up, if it does that well."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,10 +80,10 @@ class Aggregation:
 
         Sums over rows move by at most m contributions of one row, wherever a person's m rows lie: all of them in one
         cell is the worst case, which no limit on groups excludes (docs/theory/contribution-polytopes.md). There the
-        limit is a promise about `by=` keys, and cells that are no such keys need none. A person who is counted once
-        in each cell, or who brings unknown keys or newly occupied cells to light, is counted in min(m, g) cells only
-        because the limit is kept over all axes. Occupied cells of rows alone are treated so unless `groups` are given:
-        whoever gives them publishes nothing about which cells are occupied.
+        limit promises something about `by=` keys only, and other cells need no limit. For counts of people, unknown
+        keys and newly occupied cells, a person counts in at most min(m, g) cells only if the limit holds over all
+        axes. Occupied cells of rows alone are treated so unless `groups` are given: whoever gives them publishes
+        nothing about which cells are occupied.
         """
         unknown = any(isinstance(a, OpenAxis) for a in self.axes)
         needed = unknown or any(isinstance(a, CountPeople) for a in self.aggregates)
@@ -176,11 +178,11 @@ class _Pass:
         self.aggregates |= set(request.aggregates)
 
     def answers(self, request: Aggregation, axes: dict[int, int], *, thrifty: bool) -> bool:
-        """May one grouping, by all the axes, answer this request too, and each as if it were alone?
+        """Whether one grouping, by all the axes, may answer this request too, and each as if it were alone.
 
-        Requests for the same cells always. Otherwise the cells of some are sums of finer ones: anybody who asks for
-        people, for unknown keys or for occupied cells must ask for the finest grouping itself, and where nobody asks
-        for that it must be small.
+        Requests for the same cells always. Otherwise the cells of some are sums of finer ones: a request for people,
+        unknown keys or occupied cells must ask for the finest grouping itself; if no request does, the finest grouping
+        must be small.
 
         Where the engine is `thrifty`, one pass must be less work than two: a finer grouping than the pass has
         saves nothing if it is shared for counting alone. A grouping by two keys takes longer than two by one each; a
@@ -253,9 +255,9 @@ def _behind_filter(
 ) -> tuple[Any, Sequence[Aggregate]]:
     """The rows that pass what all these aggregates ask of a row, and the aggregates without it.
 
-    A row counts where its filter is true, and a filter of several parts is true where each part is. So rows for which
-    a common part is not true count nowhere, and are not grouped. The rows are bounded already: a filter in front of
-    that would let a person's other rows decide which of them count.
+    A row counts where its filter is true, and a filter of several parts is true where each part is. So a row for which
+    a common part is not true counts nowhere, and the query does not group it. The rows are bounded already: a filter
+    in front of that would let a person's other rows decide which of them count.
     """
     each = [_parts(a.where) for a in wanted]
     common = [part for part in dict.fromkeys(each[0]) if all(part in parts for parts in each)]
@@ -271,7 +273,7 @@ def _behind_filter(
 
 
 def _parts(where: Expression | None) -> tuple[Expression, ...]:
-    """What must be true, all of it, for a row to pass."""
+    """The condition that must hold, in all its parts, for a row to pass."""
     return where.parts if isinstance(where, And) else () if where is None else (where,)
 
 
@@ -342,7 +344,7 @@ def _occupied(
 
 
 def _rising(table: Any, order: AnyArray) -> bool:
-    """Did the engine sort these rows by a number that no two of them share?"""
+    """Whether the engine sorted these rows by a number that no two of them share."""
     if ORDER not in table.column_names:
         return False
     numbers = np.asarray(table.column(ORDER))[order]
@@ -412,10 +414,10 @@ class _Collector:
         return self._open_cells()
 
     def _open_cells(self) -> Cells:
-        """Keys in an order that depends on them alone; keys without a row that passes the filter are left out.
+        """Keys in an order that depends on the keys alone, without keys for which no row passes the filter.
 
-        The engine's own order may tell in which order rows lie: what it says is sorted by a number of each key is
-        looked at, and where two keys have one number, or none has any, they are sorted by their text.
+        The engine's own order may reveal the order of the rows. So the keys are sorted by a number of each key; if two
+        keys share a number, or have none, they are sorted by their text.
         """
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -466,7 +468,7 @@ class _Collector:
 class RowsWanted(Aggregation):
     """Columns of the rows that pass a filter; `columns` are measured, `categories` have declared values.
 
-    Nothing is added up: there are no aggregates, and no cells.
+    There are no aggregates and no cells, so nothing is added up.
     """
 
     columns: tuple[str, ...]
@@ -476,7 +478,7 @@ class RowsWanted(Aggregation):
 
     @property
     def limited(self) -> tuple[Axis, ...]:
-        """A limit on groups is about groups, of which a function has none."""
+        """A limit on groups concerns groups, and a function has none."""
         return ()
 
     @property

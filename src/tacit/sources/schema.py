@@ -1,6 +1,6 @@
 """Declarations about a table: the constructors of columns, and the schema that holds them by name.
 
-Nothing is inferred. See `columns` for what a declaration turns a stored value into.
+Nothing is inferred. See `columns` for the effect of a declaration on a stored value.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def number(
     missing: float | None = None,
     outside: Outside = "clamp",
 ) -> Number:
-    """A number in [low, high]; without bounds it can be filtered by, and clamping bounds for it can be released.
+    """A number in [low, high]. Without bounds it can serve in filters, and a query can release clamping bounds for it.
 
     spacing is a power of two; by default the largest one that leaves at least 2^20 steps between the bounds.
     """
@@ -249,7 +249,7 @@ TAKES: dict[str, tuple[str, ...]] = {
     "date": ("low", "high", "missing", "outside"),
 }
 FROM = "from"
-"""Beside any kind: the column is computed from others."""
+"""For any kind: the column is computed from others."""
 MAKERS: dict[str, Callable[..., Column]] = {
     "number": number,
     "integer": integer,
@@ -283,7 +283,7 @@ def schema_from_tables(tables: Mapping[str, Any]) -> Schema:
 
 
 def schema_to_tables(schema: Mapping[str, Column]) -> dict[str, dict[str, Any]]:
-    """The tables of a schema: what differs from the defaults, as values that TOML and JSON can hold.
+    """The tables of a schema: its differences from the defaults, as values that TOML and JSON can hold.
 
     Days become ISO text, a spacing a fraction as text.
     """
@@ -315,7 +315,7 @@ def _column(name: str, table: Any) -> Column:
 
 
 def _from(name: str, text: Any, column: Column) -> Column:
-    """The column, computed from others; errors are told with its name in front."""
+    """The column, computed from others; each error begins with its name."""
     if not isinstance(text, str) or not text.strip():
         _refuse(f"schema.{name}.{FROM}", text, "be a text", 'for example from = "weight * income"')
     try:
@@ -326,7 +326,7 @@ def _from(name: str, text: Any, column: Column) -> Column:
 
 
 def _made(name: str, kind: str, given: dict[str, Any]) -> Column:
-    """The constructor's column; its errors are told with the column's name in front."""
+    """The constructor's column; each error begins with the column's name."""
     where = f"schema.{name}"
     if kind == "category" and "keys" in given:
         given["values"] = _keys(where, given.pop("keys"))

@@ -1,9 +1,9 @@
-"""Private folders for what does not fit in memory, which do not outlive the process.
+"""Private folders for data that do not fit in memory; the folders do not outlive the process.
 
 Engines spill rows to disk. A folder is removed when its table is closed and when the process ends. A killed process
 can remove nothing. So a small shell, started with the first folder, waits for the end of a pipe that only this
-process holds open, and then removes the folders. Where no shell can be started, or that one
-is killed too, the next process finds that nobody holds the folder's lock any more, and removes it.
+process holds open, and then removes the folders. If no shell can be started, or if it is killed as well, the next
+process finds the folder without a locked file and removes it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _roots: dict[int, _Root] = {}
 
 
 class _Root:
-    """The folder of one process, with what guards it."""
+    """The folder of one process, with the lock and the shell that guard it."""
 
     def __init__(self) -> None:
         self.owner = os.getpid()
@@ -62,7 +62,7 @@ def new_folder() -> Path:
 
 
 def remove(folder: Path) -> None:
-    """Takes a folder away, with all that is in it."""
+    """Removes a folder with all its contents."""
     shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -82,7 +82,9 @@ def sweep() -> None:
 
 
 def _locked(path: Path) -> int | None:
-    """The open file with its lock, which the system gives back when the process dies; None if another has it."""
+    """The open file with its lock, which the system releases when the process dies; None if another process holds the
+    lock.
+    """
     try:
         import fcntl
     except ImportError:

@@ -47,7 +47,7 @@ def _pyspark() -> Any:
 
 
 def local_session(memory: str) -> Any:
-    """A session of this process: beside a session that is already there, or in a Spark that is started for it."""
+    """A session of this process: beside an existing session, or in a new Spark."""
     size = memory_in_mib(memory)
     pyspark = _pyspark()
     if "SPARK_CONNECT_MODE_ENABLED" in os.environ:
@@ -120,7 +120,7 @@ def _started(pyspark: Any, mib: int) -> Any:
 
 
 class Place:
-    """A name in a session under which a frame is shown, so that another can take its place; and a private folder."""
+    """A name in a session for a frame, which another frame can replace; and a private folder."""
 
     def __init__(self, session: Any) -> None:
         import ibis
@@ -200,7 +200,9 @@ def _quoted(name: str) -> str:
 
 
 def _sound(frame: Any) -> Any:
-    """Text whose bytes are not UTF-8 is missing: Spark does not look, and who reads its answers would stop there."""
+    """Text whose bytes are not UTF-8 becomes missing: Spark does not check it, and readers of its answers would fail
+    there.
+    """
     from pyspark.sql import functions
 
     if not hasattr(functions, "try_validate_utf8"):

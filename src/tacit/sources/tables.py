@@ -1,8 +1,8 @@
-"""A table as declared: what may be asked of it, for whom it is protected, and how its rows are read.
+"""A declared table: its columns, its protected unit, and the reading of its rows.
 
 Opening looks at names and types, from footers, headers and schemas, and at no row. Rows stay in the engine: DuckDB in
-this process, with a limit on memory and a private folder for what does not fit, or Spark where its session is. Only
-declared columns, and the person's, are read; one thread reads at a time.
+this process, with a limit on memory and a private folder for the rest, or Spark where its session is. Only declared
+columns, and the person's, are read; one thread reads at a time.
 """
 
 from __future__ import annotations
@@ -138,11 +138,11 @@ def people_of(unit: Unit) -> People | None:
 class Table:
     """A table in an engine, as declared.
 
-    `facts` are what was established of the data in the state that is read; `conditions` what must be believed of them,
-    for certificates. `taken_at` is when the state was taken, in nanoseconds, `keep` where bounded rows are kept for
+    `facts` are established for the state of the data that is read; `conditions` are assumptions about the data, for
+    certificates. `taken_at` is when the state was taken, in nanoseconds, `keep` where bounded rows are kept for
     others, if a custodian asked for that, and `kept_in` the file that they were read from. `bounded` and `prepared`
-    keep rows and queries for later questions, only as long as nobody else can have changed what they were made from;
-    `lists` and `shown` hold declared lists, in this process and in the engine.
+    keep rows and queries for later questions, only as long as nobody else can have changed their sources; `lists` and
+    `shown` hold declared lists, in this process and in the engine.
     """
 
     def __init__(
@@ -191,7 +191,7 @@ class Table:
         self._finalize = weakref.finalize(self, _close, self._stack, self._passing)
 
     def _take(self, opened: Opened) -> None:
-        """Reads from the opened data from now on; each opening checks them whole."""
+        """Switches to the opened data; each opening checks all of them."""
         replaced = _rows_replaced(self.unit)
         if replaced and not opened.facts.counted:
             raise BadData(
@@ -225,11 +225,11 @@ class Table:
         return self.facts.state
 
     def read(self, action: Callable[[], T]) -> T:
-        """The result of an action that asks the engine: inside the error boundary, one thread at a time, of one state
-        of the data.
+        """The result of an action that queries the engine: inside the error boundary, one thread at a time, on one
+        state of the data.
 
-        If the engine's own reader of a file failed at a row, the rows are brought in once more, in a slower way
-        in which such a value is missing, and the action is run again.
+        If the engine's own reader failed at a row, a slower reader loads the rows again, with such values missing, and
+        the action runs again.
         """
         return self.together(lambda: self._answered(action))
 
@@ -278,7 +278,7 @@ class Table:
         return error_boundary.rows(action, source=self.source)
 
     def ready(self) -> None:
-        """The rows are there, in a state whose facts hold."""
+        """Makes sure that the rows are loaded, in a state whose facts hold."""
         with self._lock:
             if self._reading:
                 return
@@ -298,7 +298,7 @@ class Table:
             raise ReadFailed(source=self.source)
 
     def renew(self) -> None:
-        """Opens the data anew if they have changed: before a charge, so that what is wrong with them is said."""
+        """Opens the data anew if they have changed; it runs before a charge, so that errors can be reported in full."""
         with self._lock:
             if self._again is None or (self._loaded and not self._opened.in_place):
                 return
@@ -308,7 +308,7 @@ class Table:
             error_boundary.metadata(self._open_again, source=self.source, problem="cannot be read any more")
 
     def _changed(self) -> bool:
-        """Whether the data have left the state whose facts we have. Not asked of a copy."""
+        """Whether the data have changed since their facts were established. Not asked of a copy."""
         opened = self._opened
         if opened.now is None or (self._loaded and not opened.in_place):
             return False
@@ -386,7 +386,9 @@ class Table:
         return float(known()) if known is not None else -1.0
 
     def on_close(self, action: Any) -> None:
-        """Runs when what was kept is let go, the last one first: at the latest when the table is closed."""
+        """Registers a call for the release of kept data: the last one registered runs first, at the latest when the
+        table is closed.
+        """
         self._passing.callback(action)
 
     def close(self) -> None:
@@ -502,7 +504,7 @@ def _open_there(data: Any, kind: str, engine: str | None) -> Opened:
 def _bound(data: Any) -> tuple[Any, tuple[Any, ...]]:
     """An Ibis table over the tables and views behind it as they are now; and their names and types.
 
-    An expression remembers the types that they had when it was written. A view may have been made anew since.
+    An expression remembers the types that they had when it was written. The view may have been replaced since then.
     """
     import ibis.expr.operations as ops
 

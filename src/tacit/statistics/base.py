@@ -222,7 +222,9 @@ def stacked(tables: int, unit: Unit) -> GlobalSensitivity:
 # it moves all counts together by a vector of zeros and ones; a unit brings or takes `times` such vectors at most.
 
 MOST_CELLS = 1 << 16
-"""Tables of more cells are not given noise cell by cell to add up others: it would be more noise than on the others."""
+"""Tables with more cells get no noise on their cells to sum up other tables: that would be more noise than noise on
+the other tables.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -231,8 +233,7 @@ class CountTables:
 
     `complete`: a row that is counted at all is counted once in every table, so that all tables have one sum.
     `fixed`: no unit can move that sum. `sensitivity` and `sums` are of the finest cells, where the tables are sums of
-    one table of them: how far a unit moves the cells, and for each part in which place each cell is counted (-1:
-    nowhere).
+    one table of them: the sensitivity of the cells, and for each part the place of each cell (-1: nowhere).
     """
 
     times: int
@@ -244,13 +245,15 @@ class CountTables:
     spans: Mapping[str, npt.NDArray[np.int64]] | None = None
     """As `sums`, of as few cells as span all that the tables can be, where those of `sums` are more or unknown."""
     ranges: npt.NDArray[np.int64] | None = None
-    """Of range queries: the first and the last cell of each, in order of the cells."""
+    """For range queries, the first and the last cell of each, in the order of the cells."""
     each: int | None = None
     """The largest change by a unit of each count, if it is less than `times`: people of a panel."""
 
     @property
     def times_each(self) -> int:
-        """How many vectors of zeros and ones sum to a unit's counts, if a vector may have several ones a table."""
+        """The number of vectors of zeros and ones that sum to a unit's counts, if a vector may have several ones a
+        table.
+        """
         return self.times if self.each is None else min(self.each, self.times)
 
 
@@ -263,7 +266,8 @@ def never_absent(unit: Unit, axes: Sequence[Axis], filtered: bool) -> bool:
 def spanning_sums(
     axes: Sequence[Axis], tables: Mapping[str, Sequence[Axis]], order: int
 ) -> dict[str, npt.NDArray[np.int64]]:
-    """The place of cells that differ from the first one in at most `order` columns, in tables of that many columns.
+    """The places of the cells that differ from the first cell in at most `order` columns, in tables of that many
+    columns.
 
     Tables of all cells are linear combinations of theirs: the indicator of a cell is a product over its columns, and
     what a table of `order` columns sees of it is a sum of products in which the other columns are at their first key.
@@ -328,7 +332,7 @@ def is_people(unit: Unit) -> bool:
 def integer_map(values: Any, factor: int = 1, plus: Any = None) -> AnyArray:
     """factor * values + plus without overflow: Python's integers where a table within the public limit may need them.
 
-    The width follows from the factor and from the widths given, which follow from declared bounds: never from rows.
+    The width follows from the factor and the given widths, hence from declared bounds and never from rows.
     """
     arrays = [np.asarray(values)] + ([np.asarray(plus)] if plus is not None else [])
     wide = abs(factor).bit_length() + MOST_ROWS_BITS > NARROW_BITS
@@ -342,7 +346,7 @@ def integer_map(values: Any, factor: int = 1, plus: Any = None) -> AnyArray:
 class Part:
     """One vector of integers that is released with noise: its name, its cells, and what a step of it is worth.
 
-    `exact` marks a part that no unit can move under the declared relation: it is public and gets no noise.
+    `exact` marks a part that no unit can move under the declared relation; it is public and gets no noise.
     """
 
     name: str
@@ -352,7 +356,7 @@ class Part:
 
     @property
     def cells(self) -> int | None:
-        """The number of its numbers; None if the keys are unknown."""
+        """The number of released numbers; None if the keys are unknown."""
         return cell_count(self.axes)
 
 
@@ -397,8 +401,8 @@ class Question:
     def coordinates(self) -> int | None:
         """The number of noisy numbers: the cells of all parts that are not exact; None for unknown keys.
 
-        A promise for all of them at once counts these, not the product of the axes: margins and hierarchies have
-        several tables.
+        A statement about all numbers at once uses this count, not the product of the axes: margins and hierarchies
+        have several tables.
         """
         counts = [p.cells for p in self.parts if not p.exact]
         return None if any(c is None for c in counts) else sum(c for c in counts if c is not None)
@@ -451,15 +455,15 @@ class Statistic(ABC):
     whole: ClassVar[bool] = False
     """Are its values whole numbers, of rows or of people?"""
     agrees: ClassVar[bool] = False
-    """Can its tables be made whole, not negative, and to agree with each other?"""
+    """Whether its tables can be made whole, non-negative and consistent with each other."""
     noise_alone: ClassVar[bool] = False
-    """Is its error that of its noise, for any data? Then an accuracy can be paid for."""
+    """Whether its error is that of its noise, for any data. Then an accuracy can be paid for."""
     yes_or_no: ClassVar[bool] = False
     """Does each row say yes or no?"""
     one_cell_a_row: ClassVar[bool] = False
     """Does a row add 1 to at most one of all its cells? Then small ones may be exact, given random data."""
     in_column_units: ClassVar[bool] = False
-    """Are its values values of its column, so that those of dates are dates?"""
+    """Whether its values are values of its column, so that those of a date column are dates."""
     problem: ClassVar[str | None] = None
     """The problem that lower bounds are known for (`tacit.risk`)."""
     fits: ClassVar[
@@ -479,7 +483,7 @@ class Statistic(ABC):
     layout: ClassVar[Literal["cells", "ends", "levels", "listed", "shares", "tables"]] = "cells"
     """The layout of its values: one for each cell of its axes, or other; `listed` has its own keys and answers."""
     covers: ClassVar[str] = ""
-    """The quantity in its intervals, if that is not the statistic of the table."""
+    """The quantity that its intervals cover, if that is not the statistic of the table."""
     declares: ClassVar[tuple[str, ...]] = ()
     """The declarations behind its intervals."""
 
@@ -522,7 +526,7 @@ class Statistic(ABC):
         )  # fmt: skip
 
     def histogram(self, question: Question, cells: Sequence[Cells]) -> AnyArray:
-        """The finest cells of which the parts are sums, where the question says that they are (`tables.sums`)."""
+        """The finest cells of which the parts are sums, if the question declares that (`tables.sums`)."""
         (only,) = cells
         (aggregate,) = question.requests[0].aggregates
         return np.ravel(only.values[aggregate])
@@ -550,13 +554,13 @@ class Statistic(ABC):
         raise NotImplementedError
 
     def measured(self, question: Question, noisy: Parts) -> AnyArray | None:
-        """The noisy measurement of every value, where a reader finds it beside the value; None elsewhere."""
+        """The noisy measurement of every value, if the release shows it beside the value; None otherwise."""
         return None
 
     def expects(
         self, question: Question, noise: Mapping[str, PartNoise], level: float, rows: int | None
     ) -> tuple[float | None, float | None, str]:
-        """E |error|, its quantile and what they are about, before a row is read, where the layout is `listed`."""
+        """E |error|, its quantile and the quantity they concern, before a row is read, if the layout is `listed`."""
         raise NotImplementedError
 
     def aggregates(self, schema: Schema, unit: Unit) -> tuple[Aggregation, ...]:
@@ -619,13 +623,13 @@ class Frame:
     def request(
         self, *aggregates: Aggregate, groups: tuple[Axis, ...] | None = None
     ) -> tuple[Aggregation, ...]:
-        """One request, with the support of unknown keys where they are."""
+        """One request, with the support of unknown keys if there are any."""
         wanted = (*aggregates, *([self.support] if self.support else []))
         return (Aggregation(axes=self.axes, aggregates=tuple(dict.fromkeys(wanted)), groups=groups),)
 
 
 def public_rows(frame: Frame, unit: Unit) -> bool:
-    """Is the number of rows that count public? One cell, every row in it, rows only replaced."""
+    """Whether the number of counted rows is public. One cell, which counts every row, with rows only replaced."""
     return frame.cells == 1 and not frame.absent and replaced(unit) and not is_people(unit)
 
 

@@ -335,7 +335,7 @@ class Calibrated(Statistic):
     def answers(
         self, question: Question, noise: Mapping[str, PartNoise], noisy: Parts, level: float
     ) -> tuple[Floats, Floats, Floats, Floats]:
-        """Value, low, high and half-width of every line; the whole range where the noise hides the number of rows."""
+        """Value, low, high and half-width of every line; the whole range if the noise hides the number of rows."""
         law = next((noise[p.name] for p in question.parts if p.name in noise), None)
         return self._from(question, noisy, NoiseMoments() if law is None else _moments(law), level)
 
@@ -400,7 +400,7 @@ class Calibrated(Statistic):
     def expects(
         self, question: Question, noise: Mapping[str, PartNoise], level: float, rows: int | None
     ) -> tuple[float | None, float | None, str]:
-        """The half-width of a mean of values that spread over a third of their range, without help of the others."""
+        """The half-width of a mean of values that spread over a third of their range, without the other columns."""
         if rows is None:
             return None, None, "depends on the number of rows of a group: give rows= for a guess"
         noisy = self._typical(question, rows)
@@ -409,7 +409,7 @@ class Calibrated(Statistic):
             return (
                 None,
                 None,
-                f"at {rows:,} rows the noise hides how many there are: there would be no interval",
+                f"at {rows:,} rows the noise hides their number: there would be no interval",
             )
         about = f"the mean of a group with {rows:,} rows, if values spread over a third of their range; with sampling"
         return None, half, about

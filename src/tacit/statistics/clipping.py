@@ -1,6 +1,6 @@
 """Means before clamping: a bound on the loss by clamping at the upper end, with its price.
 
-A fifth of the price buys the number of rows above the declared bound b. No private number can reveal the size of
+A fifth of the price buys the number of rows above the declared bound b. No private statistic can estimate the size of
 these values (theorem `clipping-told`). So the caller declares one fact about them: a largest value, a mean square, or
 a Pareto tail. The upper end of the interval is raised by what that fact allows.
 """
@@ -52,8 +52,8 @@ def beyond_of(given: Any) -> tuple[str, float]:
             operation="an interval for a mean that was not clamped",
             reason="without a fact about the largest values every private interval is sometimes wider than "
             "k (M - x) / n, for all k below ln((1 - a) / a) / epsilon and every M that may occur",
-            counterexample="k rows that move from x to M change the mean by k (M - x) / n, and an answer that notices "
-            "them tells of k people",
+            counterexample="k rows that move from x to M change the mean by k (M - x) / n, and an "
+            "answer that notices them reveals k people",
             hint='declare one: beyond={"maximum": 1e7}, {"mean_square": ...} or {"pareto": 2}',
         )
     if len(given) > 1:

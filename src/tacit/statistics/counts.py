@@ -47,7 +47,7 @@ from tacit.statistics.forms import Linear, Parts
 from tacit.statistics.weighted import WeightedCount, surveyed_by
 
 MOST_WITH_TOTAL = 64
-"""Above this number of cells, a known number of rows says almost nothing about one of them."""
+"""Above this number of cells, a known number of rows says almost nothing about a single cell."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,8 +61,8 @@ class Count(Statistic):
     Replace-one: s, sqrt(s), 1 with s = min(2t, cells).
 
     `over` names the columns of `by` over which rows are spread without being groups: the bins of a histogram, the
-    columns of a contingency table. A person's rows in them are not limited to `groups`, and for rows nothing rests
-    on that: the m rows of a unit move the vector by u, a sum of at most m unit vectors, so that |u|_1 <= m,
+    columns of a contingency table. The limit `groups` does not apply to a person's rows in them, and counts of rows do
+    not depend on it: the m rows of a unit move the vector by u, a sum of at most m unit vectors, so that |u|_1 <= m,
     |u|_2 <= m and |u|_inf <= m by the triangle inequality, in however many cells they lie.
     """
 
@@ -236,7 +236,7 @@ class Margins(Statistic):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClampingBounds(Statistic):
-    """How many values lie in each signed power-of-two range: clamping bounds of a number that has none declared.
+    """The number of values in each signed power-of-two range, for clamping bounds of a number without declared ones.
 
     A histogram over 161 public ranges, which are no groups; a row is counted in at most one. Sensitivity as for Count.
     """
@@ -334,7 +334,7 @@ def margins(
 
 
 def clamping_bounds(column: str, *, where: str | Expression | None = None) -> ClampingBounds:
-    """Clamping bounds of a number: the counts from which a range that holds most of the values can be read off."""
+    """Clamping bounds of a number: counts that show a range with most of the values."""
     return ClampingBounds(column=column, where=filter_of(where))
 
 

@@ -144,7 +144,7 @@ def integer_margins(tables: Sequence[NoisyTable], *, total: int | None = None) -
 
     Least squares first; then the total, and the shared margins from small to large: each table is the one
     nearest to its estimate (in L2 with one margin fixed, in L1 with several) that has the margins fixed before it.
-    `total` and exact tables are kept. A family that is valid already is not moved. Any two tables agree on what
+    `total` and exact tables are kept. A family that is valid already stays unchanged. Any two tables agree on what
     they share; with three or more columns such a family need not come from one table of people.
     """
     given = list(tables)

@@ -50,7 +50,7 @@ MOST_AREAS = 1 << 20
 MOST_NUMBERS = 16_000_000
 MOST_LEVELS = 12
 FEW_CHILDREN, FEW_SIBLINGS = 24, 12
-"""Beyond these, what children or siblings tell of an area hardly shortens its interval (Laplace noise)."""
+"""Beyond these, children or siblings of an area hardly shorten its interval (Laplace noise)."""
 
 RESERVED = ("level", "area", "measured")
 
@@ -323,7 +323,7 @@ class Geography(Statistic):
     def answers(
         self, question: Question, noise: Mapping[str, PartNoise], noisy: Parts, level: float
     ) -> tuple[Floats, ...]:
-        """Displayed value, low and high of every number, and how far an end reached before its cut."""
+        """Displayed value, low and high of every number, and the distance of each end before it was cut."""
         tree: Nested = question.details["tree"]
         laws = [noise.get(p.name) for p in question.parts]
         spreads = _spreads(laws)
@@ -454,7 +454,9 @@ def variances_of(tree: Nested, spreads: Sequence[float] | None) -> list[Floats]:
 
 
 def shown(tree: Nested, fit: Sequence[Floats]) -> list[Numbers]:
-    """Whole numbers that are not negative and add up: from the top, the nearest ones with the sum that is fixed."""
+    """Whole numbers that are not negative and add up: level by level from the top, the nearest ones with the given
+    sum.
+    """
     top = fit[0][0]
     total = max(round(float(top.sum())), 0)
     first = nearest_histogram(top, total=total) if top.size > 1 else np.array([total])
@@ -545,7 +547,7 @@ def _local(tree: Nested, raw: Sequence[Floats], weights: Sequence[Weights], dept
 def _local_halves(
     tree: Nested, laws: Sequence[PartNoise | None], weights: Sequence[Weights], depth: int, times: int, miss: float
 ) -> Floats:  # fmt: skip
-    """What the error of each area's estimate stays within, for the sum of `times` cells."""
+    """The bound on the error of each area's estimate, for the sum of `times` cells."""
     own, down, up = weights[depth]
     size = tree.sizes[depth]
     k = tree.children(depth) if depth + 1 < len(tree.sizes) else np.zeros(size, dtype=np.int64)

@@ -172,7 +172,7 @@ def consistent_tree(
     """Non-negative whole counts of every node that add up, near the noisy ones; `exact` counts are kept.
 
     Weighted least squares first, then from the top down: the children of a node are the histogram nearest to
-    their estimates whose total is the node's count. A family that is valid already is not moved. Exact counts are
+    their estimates whose total is the node's count. A family that is valid already stays unchanged. Exact counts are
     public facts: if they contradict each other (parts do not add up), an error says so. Post-processing.
     """
     exact = _exact(tree, exact or {})
@@ -318,7 +318,7 @@ def _contradiction(name: Hashable) -> InvalidParameter:
 
 
 MOST_LEAVES = 4096
-"""With more leaves, sums of noisy ones are worse than noise on every level; they are not looked at."""
+"""With more leaves, sums of noisy leaves are worse than noise on every level, so they are not compared."""
 Pairs = tuple[tuple[Hashable, Hashable | None], ...]
 
 
@@ -482,7 +482,7 @@ _lock = threading.Lock()
 def _tree(parents: Pairs, axes: tuple[Axis, ...]) -> Built:
     """The tree, its leaf for each cell in order, and for each level its part and its nodes.
 
-    Made once while the same statistic is asked: the same, and not an equal one, whose 1 may be another's 1.0.
+    Made once for the same statistic object; an equal object is not enough, since its 1 may be the other's 1.0.
     """
     with _lock:
         for pairs, along, built in _kept:

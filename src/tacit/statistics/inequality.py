@@ -3,8 +3,8 @@
 A row in bin k at the place u of [0, 1] between its ends adds u to `above` and 1 - u to `below` there. This one
 histogram has twice as many cells, the sensitivity of one row, and gives the number of rows and their mean in every
 bin. The
-position of rows within a bin around that mean remains unknown. It is enclosed: between all of them at the mean, and all
-of them at the two ends. Theorem `inequality-bins`.
+position of rows within a bin around that mean remains unknown. The result is enclosed between two cases: all rows at
+the mean, and all rows at the two ends. Theorem `inequality-bins`.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class Inequality(Statistic):
 
     # --- what is made of the bins -----------------------------------------------------------------------------
     def measures(self) -> list[tuple[str, float | None]]:
-        """The order of one group's values, with the share that they are about."""
+        """The order of one group's values, with the share that each concerns."""
         return [
             ("gini", None),
             *(("lorenz", s) for s in self.lorenz),
@@ -298,10 +298,10 @@ def inequality(
     top: Sequence[float] = (0.1, 0.01),
     where: str | Expression | None = None,
 ) -> Inequality:
-    """The Gini coefficient, points of the Lorenz curve, and the shares that the top has: `inequality("income")`.
+    """The Gini coefficient, points of the Lorenz curve, and the top shares: `inequality("income")`.
 
     `bins` is a number of geometric bins up to the largest declared value, or edges from the lowest to the largest.
-    Intervals hold sampling, noise, and all ways in which rows can lie within a bin.
+    Intervals include sampling error, noise, and every position of rows within a bin.
     """
     edges: Any = bins if isinstance(bins, Integral) else members("bins", bins)
     return Inequality(

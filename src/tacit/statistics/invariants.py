@@ -103,7 +103,7 @@ class PublicTotals:
     def restate(self, guarantee: Guarantee) -> Guarantee:
         """The bound about tables with equal totals: one replaced row, two steps of the other relation.
 
-        Tables that differ in one added row cannot agree on a total that counts it.
+        Tables that differ in one added row cannot agree on a total that counts the row.
         """
         if guarantee.unit.neighbours is Neighbours.ADD_OR_REMOVE:
             guarantee = guarantee.for_unit(_replaced(guarantee.unit))
@@ -154,8 +154,8 @@ class PublicTotals:
     def on(self, question: Question) -> Question:
         """The question without the known part: fewer parts, and the sensitivity of the remaining ones.
 
-        The parts that are left move as they do for all neighbours, whether these agree on the totals or not: a
-        table that two declared margins seem to fix is still given its noise.
+        The sensitivity of the remaining parts is that for all neighbours, including those with other totals: a table
+        that two declared margins seem to fix still gets its noise.
         """
         known = self.known(question)
         left = [p for p in question.parts if p.name not in known]
@@ -195,7 +195,7 @@ def public_totals(
 ) -> PublicTotals:
     """Counts that are public and exact: of all rows, by columns ({"region": [..]}), of nodes of a hierarchy.
 
-    They must count the same rows as the question: all rows, and no others. Contradictions among them are an error.
+    They must count the same rows as the query: all rows, without a filter. Contradictions among them are an error.
     """
     for name, given in (("tables", tables), ("nodes", nodes)):
         if given is not None and not isinstance(given, Mapping):

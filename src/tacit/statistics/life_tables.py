@@ -9,7 +9,7 @@ With e_cj events of cause c and c_j censored people in bin j, b people beyond th
 
 All are smooth functions of the cells that do not change when all cells are multiplied, so that a sample of independent
 people and independent noise of variance v have, to first order, the covariance J diag(x + v) J', J the derivatives by
-the cells x. Noisy cells estimate x without bias, and are never made non-negative first: that would move the curve.
+the cells x. Noisy cells estimate x without bias; making them non-negative first would bias the curve.
 Theorem `survival-intervals`. Post-processing; no code here sees a row.
 """
 
@@ -28,7 +28,7 @@ FEWEST = 10.0
 """A curve ends before a bin with fewer people at risk than these, or than `CLEAR` standard deviations of the noise."""
 CLEAR = 4.0
 DRAWS = 20_000
-"""Draws by which the quantile of the largest of several normal numbers is found: always the same ones."""
+"""The number of draws for the quantile of the largest of several normal numbers; the draws are always the same."""
 
 Band = tuple[Floats, Floats, Floats]
 """Value, low and high of every bin; NaN where the curve has ended."""
@@ -71,7 +71,9 @@ class LifeTable:
 
     @property
     def end(self) -> int:
-        """The number of published bins: those before the first with too few at risk, or with hardly one who stays."""
+        """The number of published bins: those before the first with too few people at risk, or with almost nobody
+        left.
+        """
         rise, left = self._exposed_by_cells(), self.exposed - self.events.sum(axis=0)
         spread = np.sqrt(self.noise_variance * (rise**2).sum(axis=1))
         short = self.exposed < np.maximum(FEWEST, CLEAR * spread)
@@ -141,7 +143,7 @@ class LifeTable:
     def hazard(self, level: float) -> Band:
         """The cumulative hazard of Nelson and Aalen, with those who have an event at risk for half of its bin.
 
-        e / (Y' - e/2) is the -log(1 - e/Y') of a constant hazard but for a twelfth of the cube of e/Y'.
+        e / (Y' - e/2) is the -log(1 - e/Y') of a constant hazard up to a twelfth of the cube of e/Y'.
         """
         n = self.end
         hazards, by_cause = self._hazards(n)
@@ -167,8 +169,8 @@ class LifeTable:
     def restricted_mean(self, bins: int, level: float) -> tuple[float, float, float]:
         """The mean time until an event or the end of these bins, whichever is first; empty if the curve ends before.
 
-        Within a bin the curve lies between its two ends. The value takes it for straight; the interval is wider by all
-        that it may be otherwise.
+        Within a bin the curve lies between its two ends. The value assumes a straight curve; the interval includes
+        every other shape.
         """
         if self.end < bins:
             return np.nan, np.nan, np.nan
@@ -186,7 +188,7 @@ class LifeTable:
         return value, max(value - half, 0.0), min(value + half, most)
 
     def median(self, level: float) -> tuple[float, float, float]:
-        """The time by which half have had an event, to the bin, with the times that the intervals do not exclude.
+        """The bin in which half of the people have had an event, with all times that the intervals do not exclude.
 
         If the interval of S misses it at the end of one bin, which is fixed, with at most this probability, so does
         this interval: it ends with the first bin whose interval lies below 1/2, and begins with the first that is not
@@ -216,7 +218,7 @@ class LifeTable:
         return shown, np.minimum(low, shown), np.maximum(high, shown)
 
     def _filled(self, band: Band) -> Band:
-        """Nothing is said of the bins behind the end."""
+        """The bins after the end get no value."""
         missing = self.bins - band[0].size
         value, low, high = (np.concatenate([x, np.full(missing, np.nan)]) for x in band)
         return value, low, high
@@ -231,10 +233,10 @@ def _survival(losses: Floats, std: Floats, factor: float, one: Floats) -> Band:
 
 
 def _positive(value: Floats, std: Floats, factor: float, one: Floats) -> tuple[Floats, Floats]:
-    """The interval of a number that is never negative: on the scale of its logarithm where it clearly is above 0.
+    """The interval of a non-negative number: on a logarithmic scale if it is clearly above 0.
 
-    Elsewhere few events are behind it, of which each is worth `one`: the upper end is Wilson's, which judges a value by
-    the spread that it would have.
+    Otherwise it rests on few events, each worth `one`; the upper end is then Wilson's, which tests each value by the
+    spread that it would have.
     """
     reach = factor * std
     clear = value > reach

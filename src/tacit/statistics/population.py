@@ -225,7 +225,7 @@ def last_inside(margin: Callable[[Floats], Floats], start: Floats, end: Floats) 
 def _far(
     margin: Callable[[Floats], Floats], anchor: Floats, sign: float, live: npt.NDArray[np.bool_]
 ) -> Floats:
-    """A place on one side of the anchor that lies outside; None if the whole side is inside."""
+    """A point outside of the interval on one side of the anchor; None if the whole side is inside."""
     step = np.maximum(np.abs(anchor), 1e-12) * 1e-6
     end = anchor + sign * step
     for _ in range(DOUBLINGS):
@@ -287,7 +287,7 @@ def simplex_total(variables: Sequence[Variable]) -> int:
 
 
 def powers(variables: Sequence[Variable]) -> list[tuple[int, ...]]:
-    """The exponents of the sums that make up the parts; a weight of power 0 appears in none of them."""
+    """The exponents of the sums that make up the parts; without a weight if its power is 0."""
     return list(
         itertools.product(*(range(0 if MONOMIALS[v.block][0][0] == 1.0 else 1, degree(v) + 1) for v in variables))
     )  # fmt: skip
@@ -341,7 +341,7 @@ def coefficients(
 ) -> SumCoefficients:
     """The linear functions for f and g, weighted where the first variable is a weight of this largest value.
 
-    Without `variance` the squares are left out: parts of first degree say nothing about sampling error.
+    Without `variance` the squares are left out, and the sampling error is unknown.
     """
 
     def times(a: Affine, b: Affine) -> dict[tuple[int, ...], float]:

@@ -121,7 +121,7 @@ class PostStratified(Statistic):
         )
 
     def _sums(self, levels: int) -> tuple[Products, Products]:
-        """Of the rows that have a value: how many, and the sum of their levels; or those of no and of yes."""
+        """For the rows with a value, their number and the sum of their levels; or the numbers of no and yes."""
         if self.of is None:
             factor = Factor(column=self.column, power=1, levels=levels)
             rows, sums = (
@@ -163,7 +163,9 @@ class PostStratified(Statistic):
 
 
 def sensitivity(numbers: int, unit: Unit) -> GlobalSensitivity:
-    """Of so many numbers that are each rounded once: `moves` rows, one after the other, and a step for each number."""
+    """The sensitivity of this many numbers that are each rounded once: `moves` rows, one after the other, and a step
+    for each number.
+    """
     moves = row_limit(unit) * base_unit(unit)[1] * (2 if replaced(unit) else 1)
     whole = moves * STEPS
     # Roots are taken upwards: sqrt(2) whole for the rows, and sqrt(numbers) for the rounding.

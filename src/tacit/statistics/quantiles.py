@@ -124,7 +124,7 @@ class Quantiles(Statistic):
         if not self.interval:
             raise InvalidParameter(
                 parameter="interval", value=False, must="be left out with sampling=True",
-                hint="the interval is what tells the sampling error",
+                hint="only the interval shows the sampling error",
             )  # fmt: skip
         independent_rows(unit)
         question = self.on(schema, unit)
@@ -165,7 +165,7 @@ def finest_cut(levels: int, groups: int) -> int:
 def fine_column(column: Measured, bins: int) -> Measured:
     """The column on a grid with at least this many values, if it can have them: its spacing is halved until it does.
 
-    A coarser grid than the usual one (2^20 values) was declared, and stays.
+    A declared grid coarser than the usual one (2^20 values) stays.
     """
     while (
         isinstance(column, Number)

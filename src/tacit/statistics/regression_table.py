@@ -54,7 +54,9 @@ BLOCK = 1 << 20
 MOST_TERMS = 60
 LARGEST_LIMIT = 64.0
 SPREAD = 0.35
-"""A guess of a column's standard deviation, in halves of its declared range: it decides about widths, not coverage."""
+"""A guess of a column's standard deviation, in halves of its declared range: it affects the widths of intervals, not
+their coverage.
+"""
 CONSTANT = "(constant)"
 COEFFICIENT, ERROR, MODEL = "coefficient", "standard error", "(model)"
 MODEL_LINES = ("R squared", "residual standard deviation", "weighted rows")
@@ -301,7 +303,7 @@ def largest_norm_squared(bound: float, size: int) -> int:
 
 
 def weighted_rows(scaled: Floats, *, limit: float, tau: float, most: int) -> Floats:
-    """z = s (1, x, tau y) in whole steps. No row is longer than `most` says: that is what the sensitivity rests on."""
+    """z = s (1, x, tau y) in whole steps. The sensitivity rests on `most`: no row is longer."""
     norm = 1.0 + np.einsum("ij,ij->i", scaled[:, :-1], scaled[:, :-1])
     s = np.minimum(1.0, np.sqrt((limit + tau**2) / (norm + tau**2)))
     z = np.concatenate([np.ones((scaled.shape[0], 1)), scaled[:, :-1], tau * scaled[:, -1:]], axis=1)

@@ -55,7 +55,7 @@ class SparseQuestion(Question):
 
     @property
     def coordinates(self) -> int:
-        """The number of cells: every one of them gets noise, or is treated as if it did."""
+        """The number of cells; each gets noise, or is treated as if it did."""
         return self.domain
 
     def occupied(self, cells: Sequence[Cells]) -> tuple[AnyArray, AnyArray]:
@@ -119,7 +119,7 @@ class SparseCount(Statistic):
     Rows: a row adds 1 to at most one cell. Add-or-remove: m in L1, L2 and Linf for a unit of m rows (all of them in
     one cell). Replace-one: 2m, sqrt(2) m, m. People: a person adds 1 to each of at most t = min(rows, groups, cells)
     cells. Add-or-remove: t, sqrt(t), 1. Replace-one: s, sqrt(s), 1 with s = min(2t, cells). Impossible cells only
-    take rows away, so that these are bounds with them too.
+    remove rows, so the bounds hold with them as well.
     """
 
     kind: ClassVar[str] = "sparse_histogram"
@@ -227,7 +227,7 @@ def _pattern(given: object) -> Pattern:
 
 
 def _impossible(patterns: Sequence[Pattern], axes: Sequence[Axis], domain: int) -> Impossible | None:
-    """The cells that match a pattern: counted by inclusion and exclusion, told by a test of the key's digits."""
+    """The cells that match a pattern: counted by inclusion and exclusion, recognised by the digits of their key."""
     if not patterns:
         return None
     sets = [_codes(p, axes) for p in patterns]

@@ -1,7 +1,7 @@
 """Survival: the time until an event, for people of whom some are observed for a shorter time.
 
-People are counted by the bin that their time lies in and by what happened then: an event, of one of several declared
-causes, or none (censored). Everything else is made of these counts (`tacit.statistics.life_tables`).
+People are counted by the bin that their time lies in and by the outcome: an event, of one of several declared causes,
+or none (censored). Everything else is made of these counts (`tacit.statistics.life_tables`).
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ TWO_GROUPS = ("hazard ratio", "log-rank z")
 class SurvivalCurves(Statistic):
     """Curves of survival, hazard and incidence by group, numbers at risk, restricted mean and median.
 
-    A row adds 1 to one cell of (group, bin, what happened), so that add-or-remove moves the cells by 1 in L1, L2 and
-    Linf, replace-one by 2, sqrt(2) and 1. A person has one row: several would not be independent. Bins are [a, b); a
-    time at the last edge or beyond is observed to the end, whatever happened then. Theorem `survival-intervals`.
+    A row adds 1 to one cell of (group, bin, outcome), so that add-or-remove moves the cells by 1 in L1, L2 and Linf,
+    replace-one by 2, sqrt(2) and 1. A person has one row: several would not be independent. Bins are [a, b); a time at
+    the last edge or beyond is observed to the end, whatever happened then. Theorem `survival-intervals`.
     """
 
     kind: ClassVar[str] = "survival"
@@ -131,7 +131,7 @@ class SurvivalCurves(Statistic):
         )  # fmt: skip
 
     def _times(self, schema: Schema) -> tuple[tuple[float, ...], Bins]:
-        """The edges, and the axis of the bins with one behind them for all that is later."""
+        """The edges, and the axis of the bins with a last bin for all later times."""
         column = schema.measured(self.time)
         if not isinstance(column, Number | Integer):
             raise WrongType(
@@ -168,7 +168,7 @@ class SurvivalCurves(Statistic):
         )
 
     def _events(self, schema: Schema) -> Axis:
-        """The axis of what happened: a flag, or a category whose key for nothing is named."""
+        """The axis of outcomes: a flag, or a category with a named key for no event."""
         column = schema[self.event]
         axis = axis_of(self.event, schema) if isinstance(column, Flag | Category) else None
         if axis is None or isinstance(axis, OpenAxis):
@@ -216,7 +216,7 @@ class SurvivalCurves(Statistic):
 
     # --- what is made of the cells ------------------------------------------------------------------------
     def listed(self, question: Question) -> dict[str, list[Any]]:
-        """Group, what a value is, and the time that it is about."""
+        """Group, kind of value, and the time that it concerns."""
         groups = question.axes[:-2]
         keys = list(itertools.product(*(a.labels for a in groups)))
         edges = question.details["edges"]

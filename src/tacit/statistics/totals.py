@@ -6,7 +6,7 @@ Either
 way the error of every number is a known linear combination of the noise, whose distribution is computed and
 not approximated.
 Displayed numbers are whole, not negative and add up. Intervals are those of the unbiased estimate, cut at 0, and
-contain the displayed number too. Theorem `tables-with-totals`.
+contain the displayed number as well. Theorem `tables-with-totals`.
 """
 
 from __future__ import annotations
@@ -224,7 +224,9 @@ class TableWithTotals(Statistic):
     def answers(
         self, question: Question, noise: Mapping[str, PartNoise], noisy: Parts, level: float
     ) -> tuple[Floats, ...]:
-        """Displayed value, low and high of every number of every table, and how far an end reached before its cut."""
+        """Displayed value, low and high of every number of every table, and the distance of each end before it was
+        cut.
+        """
         cells = self.estimates(question, noise, noisy)
         return numbers(self.names, self.shown, cells, top_down(cells), self.halves(question, noise, level))
 
@@ -332,7 +334,7 @@ def top_down(cells: Floats, held: AnyArray | None = None) -> AnyArray:
 Laws = tuple[tuple[Columns, PartNoise | None], ...]
 Sizes = tuple[tuple[str, int], ...]
 LEAST = 1e-200
-"""A variance below this, at prices that protect nobody, is no float any more."""
+"""A variance below this, at prices that protect nobody, underflows."""
 
 
 def combination(sizes: Sizes, blocks: Laws, of: Columns) -> list[tuple[PartNoise | None, Floats, Floats]]:

@@ -138,8 +138,8 @@ def _check_weights(kind: Any) -> None:
         raise UnknownName(what="weights in design", name=str(kind), known=("design", *ADJUSTED))
     raise NoLaw(
         operation=f"{kind} weights of the table that is protected",
-        reason="each weight depends on all rows: who leaves changes everybody's, and how far is bounded by no theorem "
-        "for a table of doubles",
+        reason="each weight depends on all rows: a person who leaves changes all other weights, and "
+        "no theorem bounds the change for a table of doubles",
         counterexample="post-stratified weights N / n: one row that leaves moves the other n - 1 weights by w in sum, "
         "twice what its own weight says, and rounding n equal weights to a grid can move n steps more",
         hint="ask with the design weights, and calibrate what was released: standard={...} takes public counts",

@@ -72,7 +72,7 @@ NOT_FOR = (
 
 
 def not_for_of(unit: Unit) -> tuple[str, ...]:
-    """Forbidden uses of rows; for people with several rows also the effect of bounding."""
+    """Forbidden uses of the rows; for people with several rows also the effect of bounding."""
     most = row_limit(unit)
     if not isinstance(base_unit(unit)[0], People):
         return NOT_FOR
@@ -82,7 +82,9 @@ def not_for_of(unit: Unit) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowsAnswer:
-    """A count off the rows with its interval; `rests_on` says by which of the statements. No interval: NaN, NaN."""
+    """A count from the rows with its interval; `rests_on` names the statement behind the interval. No interval: NaN,
+    NaN.
+    """
 
     value: float
     low: float
@@ -289,8 +291,8 @@ class Synthetic:
     def _bound(self, margin: Margin, level: float) -> tuple[float | None, str]:
         """An upper bound of ||t - S||_1 for this margin and its basis; None without one.
 
-        The measured errors and the choices share the miss in a way that declarations alone decide, so that the
-        narrower of both may be used.
+        Declarations alone decide how the measured errors and the choices share the miss, so the narrower of both may
+        be used.
         """
         left = (1 - ROWS_SHARE) * (1 - level)
         possible = any(set(margin) <= set(c) for c in self.candidates)
@@ -344,7 +346,7 @@ class Synthetic:
         )
 
     def reach(self, level: float) -> float:
-        """With this confidence, no noisy error is further below its true error than this."""
+        """With this confidence, no noisy error lies further below its true error."""
         from scipy.special import ndtri
 
         assert self.schedule.errors is not None
@@ -472,7 +474,7 @@ def sum_within(noise_std: float, cells: int, miss: float) -> float:
 
 
 class _Digest(io.RawIOBase):
-    """A file that keeps only the digest of what is written to it."""
+    """A file that keeps only the digest of the bytes written to it."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -28,7 +28,9 @@ from tacit.synthesis.schedule import Schedule
 from tacit.synthesis.trees import Margin, cells_of
 
 PENALTY = math.sqrt(2 / math.pi) / 2
-"""Half of E |noise| of a cell over its standard deviation: better than the whole on Adult and two other tables."""
+"""Half of E |noise| of a cell over its standard deviation; half did better than the whole on Adult and two other
+tables.
+"""
 WINDOW = 10
 """A bound uses the best of this many rounds: the last one in which its margin fitted, and those before it."""
 USUAL_MISS = 0.05
@@ -124,7 +126,7 @@ def choice_bounds(
     *,
     miss: float,
 ) -> dict[Margin, float]:
-    """Upper bounds of ||t_c - S_c||_1 of the finished rows, which all hold but with probability `miss`."""
+    """Upper bounds of ||t_c - S_c||_1 of the finished rows, which all hold except with probability `miss`."""
     excess = [
         largest_excess(int(d), c, sizes, schedule, miss=miss)
         for d, c in zip(choices.distances, chosen, strict=True)
@@ -147,7 +149,7 @@ def passed_over(candidates: int, schedule: Schedule, *, miss: float) -> float:
 def largest_excess(
     distance: int, chosen: Margin, sizes: Sequence[int], schedule: Schedule, *, miss: float
 ) -> float:
-    """An upper bound of the chosen margin's score; all rounds at once but with probability miss / 2."""
+    """An upper bound of the chosen margin's score, for all rounds at once, except with probability miss / 2."""
     cells = cells_of(chosen, sizes)
     std = float(schedule.measuring.noise_std)
     far = largest_distance(distance, cells, std, miss=miss / (2 * schedule.rounds))

@@ -23,7 +23,7 @@ from tacit.synthesis.trees import Margin, cells_of
 Codes = npt.NDArray[np.int32]
 """One line a row, one column a column: the place of each value on its axis."""
 MOST_VALUES = 200_000_000
-"""Rows times columns that are drawn: more rows than that are stood for by fewer, with a weight."""
+"""The largest product of drawn rows and columns: beyond it, fewer rows with a weight stand for more."""
 
 
 def most_rows(columns: int) -> int:
@@ -100,7 +100,7 @@ def _shuffled(held: Integers, count: int, source: Source) -> tuple[Integers, Int
 
 
 def _uniform(source: Source, count: int) -> Floats:
-    """Uniform on (0, 1), to 52 bits: no privacy rests on them."""
+    """Uniform on (0, 1), to 52 bits; no privacy depends on them."""
     return ((source.words(count) >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
 
 

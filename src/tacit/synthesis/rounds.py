@@ -1,4 +1,4 @@
-"""Select, measure, fit, draw: the rounds of a synthesis on true margins, of which only noisy ones leave.
+"""Select, measure, fit, draw: the rounds of a synthesis. They use true margins, and only noisy ones leave this room.
 
 One-way margins first. Each round draws rows from the present model, scores every candidate margin c by
 
@@ -38,7 +38,7 @@ SCORED = 50_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """All that a synthesis lets out: noisy margins, what was chosen, the rows, and their noisy errors."""
+    """All outputs of a synthesis: noisy margins, the choices, the rows, and their noisy errors."""
 
     ones: tuple[Integers, ...]
     chosen: tuple[Margin, ...]
@@ -62,7 +62,7 @@ def synthesise_margins(
     draw: int | None = None,
     source: Source | None = None,
 ) -> Outcome:
-    """The whole of it; `true` is PRIVATE, and holds the flattened counts of every margin that is named."""
+    """Runs the whole synthesis; `true` is PRIVATE, and holds the flattened counts of every named margin."""
     source = source if source is not None else default_source()
     shape = tuple(sizes)
     known_ones = {i: one_way(public or {}, i) for i in range(len(shape))}

@@ -36,7 +36,7 @@ CLOSE = 1e-5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
-    """The mechanisms of one synthesis: one-ways, choices, measurements, and errors where they are paid for.
+    """The mechanisms of one synthesis: one-way margins, choices, measurements, and errors if they are paid for.
 
     `ones` is None if public margins hold every column.
     """

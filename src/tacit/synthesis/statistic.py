@@ -54,7 +54,7 @@ NOTHING = GlobalSensitivity(l1=Fraction(0), l2_squared=Fraction(0), linf=Fractio
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyntheticTable(Statistic):
-    """Rows that nobody has, from margins that are chosen and measured privately.
+    """Made-up rows, from margins that are chosen and measured privately.
 
     A row lies in one cell of every margin (rows without a key in a last one). With m rows a unit, one margin moves by
     at most m in L1 and L2 under add-or-remove, 2m and sqrt(2) m under replace-one.
@@ -184,7 +184,7 @@ class SyntheticTable(Statistic):
             if (total_of(public) or 0) > most_rows(len(axes)):
                 raise InvalidParameter(
                     parameter="public_margins", value=total_of(public), must=f"count at most {most_rows(len(axes)):,}",
-                    hint="rows that hold public margins are as many as these count",
+                    hint="the number of rows that hold public margins is the total of these margins",
                 )  # fmt: skip
             if self.draw is not None and self.draw != total_of(public):
                 raise InvalidParameter(
@@ -227,7 +227,7 @@ def synthetic_table(
     public_margins: Sequence[Mapping[str, Any]] = (),
     weight_column: str | None = None,
 ) -> SyntheticTable:
-    """A table of rows that nobody has: `synthetic_table(["age", "sex", tacit.bins("income", 16)])`.
+    """A table of made-up rows: `synthetic_table(["age", "sex", tacit.bins("income", 16)])`.
 
     Columns have declared keys, or are grouped in bins. `rounds` margins of at most `order` columns are chosen and
     measured after the one-way margins; `errors` is the share of the price that measures the error of the finished
@@ -277,9 +277,9 @@ def _distinct(labels: Sequence[str]) -> tuple[str, ...]:
 def _candidates(
     sizes: Sequence[int], order: int, forced: Sequence[Margin], limit: int, public: Sequence[Margin]
 ) -> tuple[tuple[Margin, ...], str]:
-    """The margins that may be chosen, and in a sentence which are left out. Public: from declarations alone.
+    """The margins that may be chosen, and a sentence about the omitted ones. Public: from declarations alone.
 
-    `forced` are sets of columns that the junction tree has to hold anyway. Public margins are not measured.
+    `forced` are sets of columns that the junction tree must contain in any case. Public margins are not measured.
     """
     count = len(sizes)
     every = [*itertools.combinations(range(count), 2)]

@@ -134,7 +134,7 @@ def fits(margins: Iterable[Margin], sizes: Sequence[int], limit: int) -> bool:
 def fitting(
     candidates: Sequence[Margin], margins: Iterable[Margin], sizes: Sequence[int], limit: int
 ) -> list[bool]:
-    """For each candidate: has the junction tree of these margins with this one more at most this many cells?
+    """For each candidate, whether the junction tree of these margins and the candidate has at most this many cells.
 
     As `fits` says of each. Columns that no margin joins are eliminated apart, so that only the connected parts that a
     candidate touches are triangulated again.

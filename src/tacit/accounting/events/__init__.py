@@ -1,4 +1,5 @@
-"""Events: frozen facts about the mechanisms that ran. They describe themselves; accountants only fold.
+"""Events: frozen facts about the mechanisms that ran. Each event describes itself; accountants combine the
+descriptions.
 
 An event knows the pairs of distributions that dominate it, one for each direction in which neighbours may
 differ, and from them everything else. Noise is given relative to the sensitivity *under the neighbour

@@ -41,7 +41,7 @@ class Event:
     called: ClassVar[str] = ""
     """The mechanism in the field's words, for the glossary."""
     example: ClassVar[Mapping[str, Any]] = {}
-    """Parameters of one right call, whose runs, five of them, have an epsilon at delta = 1e-6."""
+    """Parameters of a valid call; five runs of it have a finite epsilon at delta = 1e-6."""
 
     @abstractmethod
     def parts(self) -> Iterator[tuple[SimpleEvent, int]]:
@@ -174,7 +174,7 @@ def event_epsilon(event: Event) -> float | None:
 
 
 def nested(*inner: Event) -> int:
-    """How deep events are nested with one more around these."""
+    """The depth of nesting of these events, with one more around them."""
     return _below(inner)
 
 

@@ -183,8 +183,8 @@ class DiscreteLaplaceEvent(_WithEpsilon):
 class TruncatedDiscreteLaplaceEvent(SimpleEvent):
     """Discrete Laplace noise, Pr ~ exp(-epsilon |k| / sensitivity), on -largest_noise..largest_noise alone.
 
-    The integers move by at most `sensitivity` altogether (theorem `truncated-discrete-laplace`). What lies beyond the
-    noise of one neighbour tells the two apart: that is its delta.
+    The integers move by at most `sensitivity` altogether (theorem `truncated-discrete-laplace`). An output beyond the
+    range of one neighbour's noise identifies the other neighbour; its probability is the delta.
     """
 
     kind: ClassVar[str] = "truncated_discrete_laplace"
@@ -481,9 +481,9 @@ class ConcentratedEvent(SimpleEvent):
 class TabulatedEvent(SimpleEvent):
     """A mechanism whose worst neighbours have these two distributions of outcomes.
 
-    If a unit is added or removed, `p` is the distribution of the outcomes with it and `q` without it. Where one is
-    replaced neither comes first: another release may turn the other way, so that the worse order is taken at every
-    epsilon.
+    If a unit is added or removed, `p` is the distribution of the outcomes with it and `q` without it. For a replaced
+    unit neither order comes first: another release may reveal more in the opposite order, so the worse order is taken
+    at every epsilon.
     """
 
     kind: ClassVar[str] = "tabulated"
@@ -513,9 +513,9 @@ class TabulatedEvent(SimpleEvent):
 def _above_both_orders(pair: FinitePair) -> FinitePair:
     """The pair of the larger of h(t) = sup_S P(S) - t Q(S) and its swap h'(t) = sup_S Q(S) - t P(S) at each t; exact.
 
-    Both are convex and straight between the likelihood ratios, so that the larger is: its corners t carry the
-    Q-masses by which the slope changes there, and t times as much of P. It is its own swap, so that corners above 1
-    tell the others: at 1/t lie the masses of t, exchanged, and at 1 what is left.
+    Both are convex and straight between the likelihood ratios, and so is the larger of them: at a corner t, Q has as
+    mass the change of slope, and P has t times as much. The pair is its own swap, so the corners above 1 determine the
+    others: at 1/t lie the exchanged masses of t, and at 1 the remaining mass.
     """
     if pair.symmetric:
         return pair

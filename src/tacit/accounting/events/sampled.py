@@ -154,7 +154,7 @@ def _sampled(event: object) -> None:
 # Answers that people randomise themselves.
 
 _MOST_COMPANIONS = 10**9
-"""More people hide no less: beyond this many the bound of this many is taken."""
+"""More people hide at least as well, so for more people than this the bound for this number is used."""
 _LARGEST = 50.0
 
 
@@ -208,8 +208,8 @@ class ShuffledEvent(SimpleEvent):
     `event` is what one person runs on their own data, separately: any event with a pure epsilon, or a composition of
     such, whose messages stay together. Randomised response, subset selection and Hadamard response have bounds of their
     own, others the one of all mechanisms with their epsilon. Neighbours replace one person's data; everybody must
-    answer by the rule. What each person has without a shuffler, the local epsilon, stays true beside it: it is
-    `pure()`. Theorem `shuffled-responses`.
+    answer by the rule. The local epsilon, which each person has without a shuffler, holds as well: it is `pure()`.
+    Theorem `shuffled-responses`.
     """
 
     kind: ClassVar[str] = "shuffled"
@@ -256,7 +256,7 @@ class ShuffledEvent(SimpleEvent):
         if neighbours is not Neighbours.REPLACE_ONE:
             raise NoLaw(
                 operation="shuffling under add-or-remove",
-                reason="the number of messages is seen, so that somebody more or less shows for certain",
+                reason="the number of messages is visible, and reveals whether somebody was added or removed",
                 hint="account for replace-one neighbours: who takes part is public, what they answer is not",
             )
         epsilon = self.pure()
@@ -287,8 +287,8 @@ class MixedEvent(SimpleEvent):
     """One of `events` is run, the i-th with probability `weights`[i], for any data.
 
     The account is exact where the coin is published with the answer, and an upper bound where it is kept secret
-    (theorem `coin-mixture`). A member may be a composition. A coin that chose no member reveals nothing: for
-    "run it or do not", leave the rest of 1 out; missing weight is the probability that nothing is run.
+    (theorem `coin-mixture`). A member may be a composition. If the coin chooses no member, nothing runs and nothing is
+    revealed. Missing weight is the probability of that: for "run it or do not", leave the rest of 1 out.
     """
 
     kind: ClassVar[str] = "mixed"

@@ -101,7 +101,7 @@ def known(table: Any, columns: Sequence[str]) -> tuple[str, ...]:
 
 
 def is_number(table: Any, column: str) -> bool:
-    """Is the column stored as numbers that a float holds, or is every text of it one?"""
+    """True if the column holds numbers that fit a float, or texts that all are such numbers."""
     import pyarrow as pa
 
     kind = table.column(column).type
@@ -262,8 +262,8 @@ class Sample(Treatment):
 class Swap(Treatment):
     """A share of the rows exchange values of some columns in pairs that agree in others (Dalenius and Reiss 1982).
 
-    columns: what is exchanged, together. match: partners agree in these. unique: rows that are alone with their values
-    of these columns are taken first. Every count within `match` and `columns` apart is as before.
+    columns: exchanged together. match: partners agree in these columns. unique: rows with a unique combination of
+    these columns are exchanged first. Every count within `match` and `columns` apart is as before.
     """
 
     columns: tuple[str, ...]
@@ -542,8 +542,8 @@ _SLACK = 1 + 1e-12
 class _Boxes:
     """Points in boxes of neighbours; groups are removed from them.
 
-    The points of a box are neighbours in `x`. A box is as small as the points that are left in it allow, and
-    most boxes are passed over because of their corners.
+    The points of a box are neighbours in `x`. Each box fits its remaining points tightly, so that most boxes are ruled
+    out by their corners.
     """
 
     def __init__(self, points: Floats) -> None:
@@ -598,7 +598,7 @@ class _Boxes:
         return point
 
     def take(self, centre: Floats, count: int) -> Integers:
-        """The rows of the points nearest to this one; these points leave."""
+        """Removes the points nearest to this one, and returns their rows."""
         at = centre[:, None]
         gap = np.maximum(np.maximum(self.low - at, at - self.high), 0.0)
         bounds = np.einsum("ij,ij->j", gap, gap) / _SLACK

@@ -2,8 +2,8 @@
 guarantee.
 
 The rows are draws from a distribution that was fitted to people.
-A leaf of one row, or a component around one person, is that
-person: `tacit.attacks.replay` finds them. Private synthetic rows are those of `tacit.synthesise`.
+A leaf of one row, or a component around one person, reveals that person: `tacit.attacks.replay` finds them. Private
+synthetic rows are those of `tacit.synthesise`.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ def repeat(service: PerturbedValues, people: Sequence[int], *, times: int) -> Fi
 
 
 def outliers(service: PerturbedValues, *, relative: float = 0.01) -> Finding:
-    """Noise of one size for all hides small values and no large ones: a large value is known to a hundredth.
+    """Noise of one size for all hides small values but not large ones: a large value is known to a hundredth.
 
     Learned is an interval of five standard deviations to either side of the answer.
     """

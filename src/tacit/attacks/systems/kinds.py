@@ -150,7 +150,7 @@ def _without(row: Row, other: Row, place: int) -> Row:
 class SetSizeRestriction(AnsweringService):
     """Sets with fewer than `least` people are refused, and so are their complements."""
 
-    idea: ClassVar[str] = "answer no question about few people, nor about all but few"
+    idea: ClassVar[str] = "answer no question about few people, nor about all except few"
     source: ClassVar[str] = "Hoffman and Miller 1970; Fellegi 1972"
 
     def __init__(self, values: npt.ArrayLike, *, least: int) -> None:
@@ -262,7 +262,9 @@ class PerturbedValues(AnsweringService):
 
 
 class RandomSamples(AnsweringService):
-    """Each question is answered on a sample of its set, which its wording decides: asked again, it says the same."""
+    """Each question is answered on a sample of its set. The wording decides the sample, so a repeated question gets
+    the same answer.
+    """
 
     idea: ClassVar[str] = "answer on a random sample that the question itself selects"
     source: ClassVar[str] = "Denning 1980"
@@ -385,10 +387,10 @@ LARGEST_BLOCK = 32
 def weigh(service: AuditedSums, *, questions: int, block: int = 24, seed: int = 0) -> Finding:
     """Bits from sums whose linear algebra reveals nobody: the audit ignored that values are 0 or 1.
 
-    People are taken in blocks of at most `block`, and `questions` random sets of each block are asked. Exposed is
-    whoever has the same bit in all that fits the answers (a coin-weighing argument: about 2n / log2 n sums are enough
-    for a block of n). Sets of one block share nobody with those of another, so that 10^5 people take no more than as
-    many small systems.
+    People are taken in blocks of at most `block`, and `questions` random sets of each block are asked. A person is
+    exposed if their bit is the same in all solutions that fit the answers (a coin-weighing argument: about 2n / log2 n
+    sums are enough for a block of n). Sets of one block share nobody with those of another, so that 10^5 people take
+    no more than as many small systems.
     """
     import numpy as np
 
@@ -419,8 +421,8 @@ def weigh(service: AuditedSums, *, questions: int, block: int = 24, seed: int = 
 def _ask(
     service: AuditedSums, people: Integers, questions: int, draws: Draws
 ) -> tuple[Integers, list[float]]:
-    """Random sets of these people: the wanted number, or the number that the service answers of twenty times
-    as many.
+    """Random sets of these people: the wanted number, or those that the service answers among twenty times that
+    number.
     """
     import numpy as np
 
@@ -441,7 +443,7 @@ def fitting_bits(asked: Integers, answers: Sequence[float]) -> dict[int, int]:
     """The places whose bit is the same in every fitting pattern, found by meeting in the middle.
 
     Sums are compared by one word each, a sum of theirs with odd weights modulo 2^64. Equal sums have equal words, so
-    that no solution is missed; if different sums share one, the claim is weaker, and not wrong.
+    that no solution is missed; if different sums share a word, the claim is weaker but still right.
     """
     import numpy as np
 

@@ -148,7 +148,7 @@ def delta_out_of_reach(
 ) -> NoLaw:
     """The refusal of a delta that no epsilon reaches, with the smallest one that some epsilon does.
 
-    `ours` says that a bound of ours reaches no further, and the truth may.
+    `ours` says that the limit belongs to a bound of ours; the truth may lie below it.
     """
     which = "that this bound reaches" if ours else "possible"
     if ours and reason == UNREACHED:

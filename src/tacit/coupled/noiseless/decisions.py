@@ -249,7 +249,7 @@ def changes(
 
 
 def limit_of(seen: int, draws: int, wrong: float) -> float:
-    """Clopper and Pearson's upper limit: a p with Pr[Bin(draws, p) <= seen] <= wrong, which is proved, not believed."""
+    """Clopper and Pearson's upper limit: a p with Pr[Bin(draws, p) <= seen] <= wrong."""
     from scipy.special import betaincinv
 
     if seen >= draws:
@@ -414,7 +414,7 @@ def exact_map(
         and draws > 0
         and details["simulated"]["delta"] <= target
     )
-    hint = "more rows, or laws that lie further apart"
+    hint = "more rows, or distributions that lie further apart"
     if math.isinf(factor):
         raise delta_out_of_reach("most likely law", target, min(floor, stability), hint=hint, ours=True)
     if len(laws) > 2 and told is None and stability > target and not by_draws:
@@ -471,7 +471,7 @@ def _small_map(
 
 
 def _thresholds(tails: Any, gap: Mapping[int, int], fixed: int, known: bool) -> np.ndarray:
-    """The threshold, or with known rows, whose scores may be anything, all that can matter."""
+    """The threshold; with known rows, whose scores may be anything, every threshold that can matter."""
     reach = max(abs(v) for v in gap.values())
     return tails.anywhere(reach) if known else np.array([fixed])
 
@@ -487,9 +487,9 @@ def _union(
 ) -> float:
     """An upper end of the probability under distribution j that removing a row changes the largest of several sums.
 
-    The smaller of two unions, for every value of the row. (i) If the answer changes from a to b, the order of a and b
-    does: the sum over pairs of the chance that it turns. (ii) If it changes, it is not j before or after: the sum over
-    the others b of the chance that b is not behind j with or without the row. Ties go to the first.
+    The smaller of two unions, for every value of the row. (i) If the answer changes from a to b, so does the order of
+    a and b: the bound sums the chance of that over pairs. (ii) If it changes, it is not j before or after: the sum
+    over the others b of the chance that b is not behind j with or without the row. Ties go to the first.
     """
     law = laws[j]
     turned, beaten = (dict.fromkeys(law.support, 0.0) for _ in range(2))
@@ -580,10 +580,10 @@ def exact_mode(
 
     For two categories, and for more of them in small tables of unknown rows, epsilon is that of the best simulator
     (theorem `largest-best`), and `details` has the one of the simulator without the row beside it. Otherwise epsilon
-    is 0 and delta a bound: a row of category x turns the mode only if it lifts x past a category that led by just so
-    much, so the bound is the sum over the other categories of one probability of a difference of counts (ties go to
-    the first of the mapping), and at most the probability that it lifts x past the likeliest category. Known rows may
-    have led to any lead: then the most likely differences count.
+    is 0 and delta a bound: a row of category x turns the mode only if it lifts x past a category that led by exactly
+    that much, so the bound is the sum over the other categories of one probability of a difference of counts (ties go
+    to the first of the mapping), and at most the probability that it lifts x past the likeliest category. Known rows
+    may have led to any lead: then the most likely differences count.
     """
     size, unknown = rows_and_unknown(n, unknown_rows)
     target = decision_delta(delta)
@@ -843,7 +843,7 @@ class _Lead:
         return flip_bound(self.tails, self.places(wins, known), (self.least, self.most))
 
     def places(self, wins: int, known: bool) -> np.ndarray:
-        """The lead that is needed, or with known rows, which may lean any way, all that can matter."""
+        """The needed lead; with known rows, which may lean any way, every lead that can matter."""
         return self.tails.anywhere(max(abs(self.least), abs(self.most))) if known else np.array([wins])
 
     def lost(self, wins: int) -> float:

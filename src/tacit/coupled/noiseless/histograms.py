@@ -505,7 +505,7 @@ def sampling_of(sampling: str, rate: object = None) -> PoissonSample | BinomialS
                 parameter="rate",
                 value=float(share),
                 must="lie above 0 and below 1",
-                hint="of a complete count everything may be known but one row, and no threshold is safe",
+                hint="an adversary may know all rows of a complete count but one, so no threshold is safe",
             )
         return BinomialSample(rate=share)
     raise UnknownName(what="sampling", name=str(sampling), known=SAMPLINGS)

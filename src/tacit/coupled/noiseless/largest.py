@@ -170,7 +170,7 @@ def _on_lattice(gaps: Mapping[Scores, Fraction], hidden: int) -> Iterator[tuple[
 class Told:
     """The loss of the answer about a row: factors e^epsilon at a delta, and the deltas at epsilon = 0.
 
-    `factor` is reached by the named simulator; no simulator is below `least_factor`. Upper ends, but for the
+    `factor` is reached by the named simulator; no simulator is below `least_factor`. All are upper ends, except the
     last one and `least_at_zero`.
     """
 

@@ -522,7 +522,8 @@ def chosen(top: int, factor: Callable[[dict[int, float]], float], *, even: bool 
     """The best simulator of two kinds: one value or a coin between two neighbours (by golden section), or a
     fair coin between the ends.
 
-    `factor` is the e^epsilon of a simulator, quasi-convex in its mean; any choice is right, a better one is smaller.
+    `factor` is the e^epsilon of a simulator, quasi-convex in its mean; any choice is valid, and a better one gives a
+    smaller factor.
     """
     best = middle(top)
     least = factor(best)

@@ -1,10 +1,9 @@
 """Exact sums of vectors whose distribution contains a prism, and the privacy loss of a shift in every coordinate.
 
-A row has k recorded values, each on its own grid. If its distribution gives every point of a box of L_1 x ...
-x L_k grid
-points a probability of at least v/(L_1...L_k), then M ~ Bin(m, v) of the m other unknown rows are uniform on the
-box, the rest is told, and given M the coordinates of their sum are independent: theorem `prism-sums`. The privacy
-losses of the coordinates add up; they are rounded up to a grid of losses, so that
+A row has k recorded values, each on its own grid. If its distribution gives every point of a box of L_1 x ... x L_k
+grid points a probability of at least v/(L_1...L_k), then M ~ Bin(m, v) of the m other unknown rows are uniform on the
+box, the adversary knows the rest, and given M the coordinates of their sum are independent: theorem `prism-sums`. The
+privacy losses of the coordinates add up; they are rounded up to a grid of losses, so that
 
     delta(epsilon) <= sum over losses l > epsilon of mass(l) (1 - e^{epsilon - l}) + the probability of a certain
     disclosure.

@@ -307,7 +307,7 @@ class Design:
     def _tried(
         self, part: int, halves: Sequence[float], share: Sequence[float], lower: float
     ) -> tuple[float, DesignBox | None]:
-        """(What the box costs for one row: the squared norm of half range/standard deviation; the box)."""
+        """(The cost of the box for one row: the squared norm of half range/standard deviation; the box)."""
         intervals = [(-h * s, h * s) for h, s in zip(halves, share, strict=True)]
         if part:
             top = 2 * halves[part - 1] * share[part - 1]
@@ -534,7 +534,8 @@ class ExactRegression:
     def fit(self, regressors: ArrayLike, response: ArrayLike) -> Fitted:
         """Solves the normal equations from the published means; reads nothing else from the rows.
 
-        Standard errors take the declared variance of the error, and count what the parts differ by and the rounding.
+        Standard errors take the declared variance of the error, and include the differences between the parts and the
+        rounding.
         """
         means = self.moments(regressors, response)
         d = self.design.dimension

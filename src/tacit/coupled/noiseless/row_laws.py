@@ -258,7 +258,7 @@ def bernoulli(probability: object) -> RowLaw:
             parameter="probability",
             value=float(p),
             must="lie strictly between 0 and 1",
-            hint="a row that is settled hides nothing",
+            hint="a row with a known value adds no uncertainty",
         )
     return RowLaw(name=f"bernoulli({_short(p)})", low=Fraction(0), step=Fraction(1), weights=(1 - p, p))
 

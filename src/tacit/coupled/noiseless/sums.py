@@ -200,7 +200,7 @@ def rows_and_unknown(n: object, unknown_rows: object) -> tuple[int, int]:
             parameter="unknown_rows",
             value=unknown,
             must="be 2 at least",
-            hint="who knows all other rows reads the last one off an exact answer",
+            hint="anybody who knows all other rows computes the last one from an exact answer",
         )
     return size, unknown
 
@@ -566,7 +566,7 @@ def _interval(probability: Any) -> tuple[Fraction, Fraction]:
             parameter="probability",
             value=f"{float(a):g}" if a == b else f"{float(a):g},{float(b):g}",
             must="lie strictly between 0 and 1, the smaller first",
-            hint="a row that is settled hides nothing",
+            hint="a row with a known value adds no uncertainty",
         )
     return a, b
 

@@ -1,8 +1,8 @@
 """Exact sums as the thesis has them (Groce 2014, Thm 6.6, 6.7, Cor. 6.2, 6.3), with its parameters found automatically.
 
 Rows have densities here, and the simulator fills in the middle of the range: a statement about the continuous world,
-kept for comparison; what certifies recorded data is `exact_sum`. Irwin-Hall distributions are exact, never a
-normal distribution:
+kept for comparison; `exact_sum` certifies recorded data. Irwin-Hall distributions are exact, never a normal
+distribution:
 
     pdf_n(y) = (1/n) (1 + 2 sum_k s_k cos(2 pi k (y - n/2)/n)),   s_k = (sin(pi k/n)/(pi k/n))^n,
 

@@ -71,7 +71,7 @@ class PublishedFunction:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that it is a function of."""
+        """The columns of the function's argument."""
         return self.inputs.names
 
     def __call__(self, points: Any) -> Floats:
@@ -128,7 +128,7 @@ class PublishedFunction:
 T = TypeVar("T")
 STOPS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 MARGIN = 1 - 2.0**-50
-"""The event says its mu by a float of its reciprocal: so much less keeps it within the price."""
+"""The event stores the reciprocal of its mu as a float: lowering mu by this much keeps it within the price."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -275,7 +275,7 @@ def assign_test(question: Question, price: Price) -> ByTestAssignment:
             best = error, made
     if best is None:
         raise InvalidParameter(
-            parameter="size", value=statistic.size, must="be more: the test could not be passed",
+            parameter="size", value=statistic.size, must="be larger: the test could not be passed",
             hint="pay a larger epsilon or delta, or ask for fewer columns; regression_moments needs no test",
         )  # fmt: skip
     found = best[1]

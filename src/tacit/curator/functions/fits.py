@@ -80,7 +80,7 @@ class FunctionFit(ABC):
         return np.asarray(self.mechanism.release(true, source=source).values)
 
     def evaluated(self, numbers: Floats) -> dict[str, Any]:
-        """More values of a certificate: what the numbers mean where they are no values of the function."""
+        """More values of a certificate: the meaning of the numbers if they are not values of the function."""
         return {}
 
     def spread(self, confidence: float, coordinates: int = 1) -> float:
@@ -264,7 +264,7 @@ MOST_COLUMNS = 3
 MOST_KEYS = {1: 1 << 16, 2: 1 << 10, 3: 1 << 7}
 """This many keys a column has at most where rows are counted, for this many columns."""
 KEYS_A_WAVE = 16
-"""This many keys a column has at least for each frequency, or one for each of its values."""
+"""The least number of keys of a column for each frequency, unless each of its values is a key."""
 MARGIN = 0.0625
 """Of the circle on each side of the box, so that bumps do not go round it."""
 GUARANTEES = ("gaussian", "pure")
@@ -649,7 +649,7 @@ class PureDensityFit(FunctionFit):
 def _simulated(family: FourierKDE, level: float) -> tuple[float, float]:
     """Mean and quantile of |noise at a point| / std from public draws; the quantile is not below with 0.999.
 
-    Both are free of the noise's scale, and rounded up to four digits: no float of another machine decides them.
+    Both are free of the noise's scale and rounded up to four digits, so that all machines agree on them.
     """
     noise = FourierSeriesNoise(mechanism="caratheodory", noise_scale=1.0, order=family.order)
     middle = np.array([[family.box.lows[0] + float(family.box.sides[0]) / 2]])

@@ -1,7 +1,7 @@
 """Models in the curator: logistic, linear and additive, by objective perturbation over declared columns.
 
 The query (`ModelStatistic`) and its fit (`PerturbedFit`): rows as places of bins or as scaled numbers, one perturbed
-objective, its released minimiser, and the model made from it. All of it but the rows is public.
+objective, its released minimiser, and the model made from it. Everything except the rows is public.
 """
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ class InputColumns:
 
     @property
     def radius(self) -> float:
-        """No row is longer: the root of the number of columns, rounded up."""
+        """The largest length of a row: the root of the number of columns, rounded up."""
         return math.nextafter(math.sqrt(len(self.names)), math.inf)
 
     @property
@@ -245,7 +245,7 @@ class FunctionStatistic(Statistic):
         self._check_words()
         if self.by:
             raise InvalidParameter(
-                parameter="by", value=list(map(str, self.by)), must="be left out: a function is of all rows",
+                parameter="by", value=list(map(str, self.by)), must="be left out: a function uses all rows",
                 hint="ask with where= for each group, or make the column one of `columns`",
             )  # fmt: skip
         if not self.columns:

@@ -324,7 +324,7 @@ def assign_tree(question: Question, price: Price) -> TreeAssignment:
     if price.kind == "accuracy":
         raise InvalidParameter(
             parameter="within", value=float(price.within or 0), must="be asked of counts and sums",
-            hint="what a tree errs by depends on the data; pay it in epsilon",
+            hint="the error of a tree depends on the data; pay with epsilon",
         )  # fmt: skip
     statistic: Any = question.statistic
     depth: int = statistic.depth

@@ -124,7 +124,7 @@ class GaussianKDE(DensityFamily):
         return self.height * (TAIL + self.dimension * 2.0**-40)
 
     def square_weights(self) -> Floats:
-        """g with integral of f_D^2 = sum_j g_j w_j^2 / size^2, over the circle; over the box if reflected."""
+        """g such that the integral of f_D^2 = sum_j g_j w_j^2 / size^2, over the circle; over the box if reflected."""
         parts = [self._axis_weights(k)[None, :] for k in range(self.dimension)]
         halves = [p.copy() for p in parts]
         for half in halves:

@@ -17,7 +17,7 @@ from tacit.noise.source import SeededSource
 
 
 def public_uniforms(count: int, seed: int) -> Floats:
-    """Numbers in (0, 1) that anybody can draw again: for simulations of public numbers, never for a release."""
+    """Repeatable numbers in (0, 1), for simulations of public numbers and never for a release."""
     words = SeededSource(seed=seed).words(count) >> np.uint64(11)
     return np.asarray((words.astype(np.float64) + 0.5) * 2.0**-53)
 

@@ -1,4 +1,4 @@
-"""A released density: noisy coefficients of a public family. It carries no row, and anybody may read it anywhere."""
+"""A released density: noisy coefficients of a public family. It carries no row, and anybody may evaluate it."""
 
 from __future__ import annotations
 

@@ -1,15 +1,16 @@
 """Contrasts of bins: what an additive model learns of each column, and how much of a row's length each of them gets.
 
-A row of an additive model is one place of each column. Its length is bounded, and noise is sized by that length, so the
-length is spent on contrasts that may show above the noise: slow waves over a number's bins, all contrasts of a
-category's values. All of it follows from public numbers: bins, noise, ridge, a guess of the number of rows.
+A row of an additive model is one place of each column. Its length is bounded, and noise is sized by that length, so it
+goes to contrasts that may show above the noise: slow waves over a number's bins, all contrasts of a category's values.
+All of it follows from public numbers: bins, noise, ridge, a guess of the number of rows.
 
     a contrast has the expected effect theta^2 (a variance), and with the squared length s^2 an error of
     noise^2 / (s^2 N^2) + D/N, N = rows * bend, D the dispersion. Water-filling: s^2 = max(0, c - noise^2 /
     (N^2 theta^2)), sum s^2 = 1; its ridge is (noise^2 / N + D s^2) / theta^2, the one that has the least
     expected error.
 
-Whatever is guessed, privacy rests on two numbers alone: the length of a row, at most 1, and the least ridge.
+Privacy does not depend on these guesses. It rests on two numbers alone: the length of a row, at most 1, and the least
+ridge.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ SMOOTHEST = 1e9
 ROUGH = 0.2
 """The share of a number's expected variance that all its contrasts have alike: steps and spikes."""
 STEEP = 30.0
-"""Next to a bound the waves that are short there are about a tenth as long as at the other one."""
+"""Next to a bound, the waves that are short there are about a tenth as long as at the other bound."""
 WARPS = (0.5, 0.25, 0.25)
 """The share of a number's expected variance in waves of even length, and in those that are short next to a bound."""
 RARE = 0.05
@@ -56,8 +57,8 @@ FAINT = 1e-3
 def wave_contrasts(bins: int, smooth: float) -> tuple[Floats, Floats]:
     """Cosines over the bins of a number, and their expected variances, which add up to 1.
 
-    The waves are as long everywhere, or short next to the lower or to the upper bound: many numbers have most of their
-    rows there, and bounds that are declared do not tell which.
+    The waves are equally long everywhere, or short next to the lower or to the upper bound: most rows of many numbers
+    lie there, and declared bounds do not say at which end.
     """
     smooth = min(smooth, SMOOTHEST)
     k, at = np.arange(1.0, bins), (np.arange(bins) + 0.5) / bins
@@ -203,7 +204,7 @@ def _longest(block: Floats) -> float:
 def contrasts(
     columns: DeclaredColumns, *, noise_std: float, ridge: float, rows: int, loss: str, smooth: float = SMOOTH
 ) -> Contrasts:
-    """The contrasts that pay at this noise and this guess of the number of rows. Nothing of it is read from rows."""
+    """The contrasts that pay at this noise and this guess of the number of rows. No part of it is read from rows."""
     require(noise_std > 0, parameter="noise_std", value=noise_std, must="be positive")
     terms = [_term(b, smooth) for b in (*columns.columns, *columns.pair_columns)]
     steep = max(rows, 1) * BEND.get(loss, 1.0)
@@ -248,7 +249,7 @@ def contrasts(
 
 
 def _water(thresholds: Floats) -> Floats:
-    """max(0, c - threshold) with the sum 1, six digits each: no last place of a machine decides what is learned."""
+    """max(0, c - threshold) with the sum 1, rounded to six digits, so that all machines learn the same."""
     given = np.array([float(f"{t:.6g}") for t in thresholds])
     rising = np.sort(given)
     sums = 1 + np.cumsum(rising)

@@ -147,7 +147,7 @@ def relation(neighbours: Any) -> Neighbours:
 
 
 def public_classes(column: Any) -> npt.NDArray[Any]:
-    """The labels that occur: for who states that everybody knows them."""
+    """The labels that occur, for callers who state that everybody knows them."""
     from sklearn.utils.multiclass import check_classification_targets
 
     # Labels that everybody knows may decide about each other's kind.

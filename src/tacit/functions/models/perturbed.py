@@ -267,7 +267,7 @@ class PerturbedPlan:
 
     # --- running: the only part that sees rows ---------------------------------------------------------
     def release(self, X: Any, targets: Sequence[Floats], *, source: Source | None = None) -> PerturbedRelease:
-        """Buys bins if that is asked for, then releases one minimiser a head; NaN targets count as absent rows."""
+        """Buys bins if they are requested, then releases one minimiser a head; NaN targets count as absent rows."""
         source = source if source is not None else default_source()
         columns, counts = self.columns, None
         if self.share:

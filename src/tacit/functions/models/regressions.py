@@ -252,10 +252,10 @@ class PrivateAdditiveClassifier(PerturbedClassifier):
 
     Guarantee: (epsilon, delta), the composed curve of what is drawn (`guarantee_`). Numbers have `bins` even bins of
     their declared range, or declared edges; `buy_bins` chooses them by a noisy histogram instead, for a tenth of mu^2.
-    `smooth` weighs squared differences of neighbouring bins in what is expected of shapes, `size` guesses the number of
-    rows: both decide what is learned, not what it costs. `interactions` lists pairs of columns with a term of their
-    own, `monotone` columns whose shapes rise or fall. `calibrate` fits slope and constant of the released score, for
-    a fortieth of mu^2. Theorems `objective-perturbation`, `objective-groups`, `objective-pure`, `objective-exactness`.
+    `smooth` weighs squared differences of neighbouring bins in the expected shapes, and `size` guesses the number of
+    rows: both affect accuracy, not the price. `interactions` lists pairs of columns with a term of their own,
+    `monotone` columns whose shapes rise or fall. `calibrate` fits slope and constant of the released score, for a
+    fortieth of mu^2. Theorems `objective-perturbation`, `objective-groups`, `objective-pure`, `objective-exactness`.
     """
 
     coding = "binned"

@@ -143,7 +143,7 @@ def perturbation(
 def with_contrasts(
     mechanism: PerturbedMinimiser, columns: DeclaredColumns, *, rows: int, loss: SmoothLoss, smooth: float
 ) -> tuple[PerturbedMinimiser, Contrasts]:
-    """The contrasts that pay at this noise, and the mechanism for as many numbers.
+    """The contrasts that pay at this noise, and the mechanism for that many numbers.
 
     Pure noise grows with them: a few rounds find a number that fits. Any contrasts are as private as any others.
     """

@@ -291,7 +291,7 @@ def gap_of_smooth(problem: FitProblem, weights: Floats) -> float:
 def gap_of_hinges(problem: FitProblem, weights: Floats, dual: Floats, held: Floats | float = 0.0) -> float:
     """The Fenchel gap of w and the dual vector, with every rounding counted against us.
 
-    What other rows add to the pull may be `held`: then it is the gap of these rows alone, which certifies nothing.
+    The pull of other rows may be `held`: then the result is the gap of these rows alone, which certifies nothing.
     """
     loss = problem.loss
     assert isinstance(loss, PiecewiseLoss)
@@ -336,9 +336,9 @@ def certified_rows(
     *, loss: Loss, penalty: float, dimension: int, radius: float, rounding: float, size: int, tolerance: float,
     spacing: float,
 ) -> int:  # fmt: skip
-    """This many rows leave a weight vector on the grid whose certificate is within the tolerance, whatever they hold.
+    """This many rows, whatever they hold, leave a weight vector on the grid whose certificate is within the tolerance.
 
-    From public numbers alone: what is counted against us at the minimiser's nearest grid point, with its computed dual
+    Uses public numbers alone: the bound on the error at the minimiser's nearest grid point, with its computed dual
     vector, grows with the number of rows. Theorem `machine-gap` (e).
     """
     off_grid = math.sqrt(dimension) * spacing / 2
@@ -385,7 +385,8 @@ def solve(
 ) -> Floats | None:
     """Weights on the grid whose certified gap is at most the tolerance; None if the solver did not reach it.
 
-    Hinges are solved `near_corners` of theirs; without that by one interior-point method, which is slow for many rows.
+    Hinges are solved by their rows `near_corners`; otherwise by one interior-point method, which is slow for many
+    rows.
     """
     if not problem.phi.shape[0]:
         return np.zeros(problem.phi.shape[1])
@@ -452,7 +453,9 @@ _SMOOTH_STEPS = 40
 """Newton's steps at one width."""
 _WIDEST, _NARROWEST = 1.0, 0.02
 _NEAR, _ROUNDS = 6, 6
-"""Rows near a corner that are looked at first, for each weight; and how often more may be added."""
+"""The number of rows near a corner that the first try includes, for each weight; and the number of times more may be
+added.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -530,7 +533,7 @@ def _smoothed(problem: FitProblem, tolerance: float, spacing: float) -> Floats |
 
 
 def _few(problem: FitProblem) -> int:
-    """How many rows nearest to a corner are looked at first."""
+    """The number of rows nearest to a corner in the first try."""
     rows, dimension = problem.phi.shape
     return int(max(_NEAR * dimension, rows // 40))
 

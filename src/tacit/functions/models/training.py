@@ -56,7 +56,7 @@ def model_sensitivity(
 ) -> float:
     """sup |w(D) - w(D')| over neighbours, rounded up: the exact minimisers' distance plus 2 sqrt(tolerance / penalty).
 
-    `rows` is how many rows one unit has at most; `size` the public number that the losses are divided by; `heads`
+    `rows` is the largest number of rows of one unit; `size` the public number that the losses are divided by; `heads`
     models trained on the same rows move together by sqrt(heads) times as much at most.
     """
     relation = Neighbours.parse(neighbours)
@@ -230,14 +230,14 @@ class KernelModelPlan:
     def _given(self, tolerance: float) -> float:
         """Refuses a tolerance below the default: it would save a hundredth of the noise at most.
 
-        What floats certify depends on the number of rows, which may be above the declared size: near the floor one row
-        could decide whether training fails.
+        The certifiable tolerance depends on the number of rows, which may exceed the declared size: near the floor,
+        one row could decide whether training fails.
         """
         given, least = positive("tolerance", tolerance), self._tolerance()
         if given < least:
             raise InvalidParameter(
                 parameter="tolerance", value=given, must=f"be at least {least:.3g} for these features and penalty",
-                hint="that is the one taken by itself; below it one row could decide whether training fails",
+                hint="that is the default; below it one row could decide whether training fails",
             )  # fmt: skip
         return given
 
@@ -313,7 +313,7 @@ class KernelModelPlan:
     def train(self, rows: Floats, targets: Sequence[Floats], *, near_corners: bool = True) -> list[Floats]:
         """The true weights, one vector a head, each within the tolerance: never to be shown without noise.
 
-        Another solver finds others within the tolerance: what is answered again must say `near_corners` as before.
+        Another solver finds other weights within the tolerance, so a repeated answer must use the same `near_corners`.
         """
         assert self.tolerance is not None
         if rows.ndim != 2 or rows.shape[1] != self.features.features or len(targets) != self.heads:

@@ -147,7 +147,7 @@ class PrivateDecisionTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ig
         return [_coded(column, values) for column, values in zip(shape.columns, held, strict=True)]
 
     def fit(self, X: Any, y: Any) -> PrivateDecisionTreeClassifier:
-        """Chooses the splits, counts the leaves with noise, and keeps nothing of any row."""
+        """Chooses the splits, counts the leaves with noise, and keeps no row."""
         plan = self.plan()
         codes = self._codes(X, plan.shape, reset=True)
         if y is None:

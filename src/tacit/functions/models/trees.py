@@ -359,8 +359,8 @@ class ReleasedTree:
     def chances(self) -> Floats:
         """For each leaf, the chance of each class: noisy counts, cut at 0.
 
-        A leaf whose rows do not stand out of the noise takes the chances of the smallest part of the tree around it
-        whose rows do; a tree without any has equal chances. This is post-processing.
+        A leaf whose count does not exceed the noise takes the class chances of the smallest subtree around it whose
+        count does; if there is none, all classes are equally likely. This is post-processing.
         """
         held = np.maximum(self.counts.astype(np.float64), 0.0)
         out = np.full(held.shape, np.nan)

@@ -45,7 +45,7 @@ FIRST_BITS = 160
 
 
 def rounded(value: Ball, step: Fraction, bits: int = 512) -> int:
-    """floor(value / step + 1/2), and whether the ball leaves no doubt."""
+    """floor(value / step + 1/2), and whether the ball determines it."""
     floor = _floor(value, step, bits)
     if floor is None:
         raise NotCertified(what="the rounding of a path", reason=f"it is still open at {bits} bits")
@@ -127,7 +127,7 @@ def _exactly(index: int, step: Fraction, exact: Callable[[int], Ball], extend: C
 
 
 def settled_floats(reals: Enclosure, step: Fraction) -> tuple[AnyArray, npt.NDArray[np.bool_]]:
-    """floor(x / step + 1/2), and whether the radius leaves no doubt of it."""
+    """floor(x / step + 1/2), and whether the radius determines it."""
     inverse = float(1 / step)
     with np.errstate(over="ignore", invalid="ignore"):
         mid, rad = reals.mid * inverse, reals.rad * inverse
@@ -374,7 +374,7 @@ class _GridPath:
         return self._balls(index) if self._closer.get(index) else self._pairs(index)
 
     def extend(self, index: int) -> None:
-        """Changes over to balls, or draws more bits for them."""
+        """Switches to balls, or draws more bits for them."""
         tries = self._closer.get(index, 0)
         self._closer[index] = tries + 1
         if tries:

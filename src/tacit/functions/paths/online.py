@@ -323,7 +323,7 @@ class _Markov:
         self._fresh: list[State] = []
 
     def forget(self) -> None:
-        """Forgets values that were drawn and not taken."""
+        """Forgets values that were drawn and not used."""
         self._fresh = []
 
     def draw(self, points: Floats, source: Source) -> Drawn:
@@ -357,7 +357,7 @@ class _Conditioned:
         self._taken = 0
 
     def forget(self) -> None:
-        """Forgets values that were drawn and not taken."""
+        """Forgets values that were drawn and not used."""
         self._path.forget(self._taken)
 
     def draw(self, points: Floats, source: Source) -> Drawn:

@@ -70,7 +70,7 @@ class GaussianDP(Bound):
 
 @lru_cache(maxsize=1024)
 def _epsilon_of(mu: float, delta: float) -> float:
-    """Solved once: the meaning of one guarantee is computed at the same delta again and again."""
+    """Solved once, because the meaning of one guarantee is computed at the same delta again and again."""
     return solve_epsilon(GaussianDP(mu=mu)._delta, delta, start=max(mu, 1e-300))
 
 

@@ -124,7 +124,7 @@ class Profile(Bound):
         """The exact profile of two tabulated distributions over the same outcomes.
 
         `p` is that of the data with the unit, `q` without it, in every profile of a composition. Guarantees for
-        units that are replaced know no such order, and take the larger of both before they compose.
+        replaced units have no such order, and take the larger of both before they compose.
         """
         return cls._made(composer().tabulated(p=listed("p", p), q=listed("q", q)))
 
@@ -134,8 +134,8 @@ class Profile(Bound):
     ) -> Profile:
         """The profile of a privacy-loss distribution: ln(dP/dQ) takes these values with these P-probabilities.
 
-        `infinite` is the P-probability of outputs that Q never gives. Q's probabilities are p e^{-loss},
-        rounded down, and what they leave of 1 lies on outputs that P never gives: roundings only add loss.
+        `infinite` is the P-probability of outputs that Q never gives. Q's probabilities are p e^{-loss}, rounded down;
+        the rest of Q's mass lies on outputs that P never gives, so rounding only adds loss.
         """
         losses = [real("losses", x) for x in listed("losses", losses)]
         probabilities = listed("probabilities", probabilities)

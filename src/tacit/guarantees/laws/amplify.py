@@ -142,7 +142,7 @@ def without_replacement_renyi(bound: Renyi, rate: float) -> Renyi:
 
 @law("poisson-replace-one-pure", operation="amplify", rests_on="poisson-replace-one")
 def thinned_pure(bound: Pure, rate: float) -> Pure:
-    """epsilon itself: a mechanism may reveal whether the unit took part, and then the sampling protects nothing."""
+    """epsilon itself, since a mechanism may reveal whether the unit took part, and then sampling protects nothing."""
     return Pure(epsilon=0.0) if rate == 0 else bound
 
 
@@ -244,8 +244,8 @@ def amplify_for(bound: Bound, unit: Unit, *, rate: float, scheme: Sampling) -> t
     if scheme is Sampling.WITHOUT_REPLACEMENT and unit.neighbours is not scheme.neighbours:
         raise NoLaw(
             operation=f"{scheme.value} subsampling for {unit}",
-            reason="a share of the units is another number of them when one is added, so that the size of the sample "
-            "tells, and the theorem is about a size that is public: replace-one",
+            reason="a share of the units is a different number once a unit is added, so the size of "
+            "the sample reveals it; the theorem assumes a public size, that is replace-one",
             counterexample="print the size of the sample, half of the units",
             hint=f"state the guarantee for {scheme.neighbours.value} neighbours, or sample by poisson",
         )

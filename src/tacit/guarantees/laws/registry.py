@@ -54,7 +54,9 @@ STEPS = 200
 
 
 def largest(keeps: Callable[[float], bool], low: float, high: float) -> float:
-    """The largest number, within rounding, that `keeps` accepts; it accepts `low`, and nothing from some point on."""
+    """The largest number, within rounding, that `keeps` accepts; `keeps` accepts `low`, and rejects everything from
+    some point on.
+    """
     while keeps(high):
         low, high = high, high * 2
     return bisected(lambda number: not keeps(number), low, high, halvings=STEPS, relative=2e-16)[0]

@@ -4,7 +4,7 @@ NIST SP 800-226 (Near, Darais, Lefkovitz, Howarth, 2025) arranges the factors of
 pyramid. On top are the privacy parameters and the unit, below them the things that can undermine them (algorithms,
 utility, bias, security and side channels), at the bottom the collection of the data and access to them.
 The points on this page and
-their wording are ours. Each is met, not met, or not for tacit to say, and each names its evidence.
+their wording are ours. Each is met, not met, or beyond tacit's knowledge, and each names its evidence.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ class PublishedColumn:
 
     @property
     def is_key(self) -> bool:
-        """Does it describe a number, rather than being one?"""
+        """Whether this text describes a number, rather than being one."""
         return self.name not in (*NUMBERS, QUALITY)
 
 
@@ -142,7 +142,7 @@ class PublishedFolder:
 
     @property
     def conditional(self) -> bool:
-        """Does a promise hold only under a condition other than "always"?"""
+        """Whether a promise holds only under a condition other than "always"."""
         return any(not isinstance(t.guarantee.condition, Always) for t in self.tables)
 
     @property
@@ -255,7 +255,7 @@ def _table(
 def _type(head: str, rows: Sequence[Sequence[str]], at: int) -> str:
     """The narrowest type that all cells have; values and ends of intervals may be empty.
 
-    A key such as 01, 1_0 or nan is text: a reader who takes it for a number makes another key of it.
+    A key such as 01, 1_0 or nan is text, because a program that reads it as a number would change the key.
     """
     cells = {row[at] for row in rows} - ({"", "nan", "inf", "-inf"} if head in NUMBERS else set())
     for kind, form in (("integer", _INTEGER), ("number", _NUMBER)):

@@ -4,7 +4,7 @@ A code is a function of its key alone, so that a series keeps its code when othe
 `_T` is the total (a table that does not tell a column apart), `_U` a key that is missing. TIME_PERIOD is the period
 of the plan's [report] if SDMX knows that form (2024, 2024-Q1, 2024-03, 2024-03-31, 2024-W05).
 Each row of a withdrawn or replaced release has a COMMENT_OBS, and no other row has one. The code list of OBS_STATUS
-has no word for that, so such a row has the one for low reliability and never that of a normal value.
+has no code for that, so such a row gets the code for low reliability, never that of a normal value.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def digits_of(text: str, count: int) -> str:
 
 
 def code_of(text: str) -> str:
-    """The code of a key that is there."""
+    """The code of a key that is not missing."""
     if len(text) <= LONGEST and _PLAIN.fullmatch(text) and not _OTHER.fullmatch(text):
         return text.replace(" ", "__")
     slug = "_".join(re.findall(r"[A-Za-z0-9]+", text))[:KEPT]
@@ -131,7 +131,7 @@ def _each(
 def numbered(
     keys: Sequence[Any], *, upper: bool = False, total: Any = None, taken: Sequence[str] = ()
 ) -> list[str]:
-    """Codes of form 1: those that would fall together got a number, in the order of the keys."""
+    """Codes of form 1: equal codes got a number, in the order of the keys."""
     found: list[str] = []
     used = set(taken)
     for key in keys:
@@ -152,7 +152,7 @@ def _first(key: Any) -> str:
 
 
 def numbered_sheets(names: Sequence[str]) -> list[str]:
-    """Names of sheets of form 1: those that would fall together got a number, in the order of the releases."""
+    """Names of sheets of form 1: equal names got a number, in the order of the releases."""
     used, found = {COVER.casefold(), "history"}, []
     for name in names:
         base = _ODD.sub("-", safe_text(name)).strip("' ") or "release"

@@ -1,8 +1,8 @@
 """Checks a signed bundle of tacit, offline: `python verify_bundle.py BUNDLE.zip FINGERPRINT`.
 
 A single file that needs Python 3.9 or later and the package `cryptography`, and nothing of tacit. FINGERPRINT is the
-SHA-256 of the custodian's public key, 64 hexadecimal digits. Get it, and this file, from the custodian by another way
-than the bundle: anybody who can change the bundle can change what lies in it.
+SHA-256 of the custodian's public key, 64 hexadecimal digits. Get the key, and this file, from the custodian by another
+way than the bundle: anybody who can change the bundle can change its contents.
 
 It finds every change of a byte: in the archive, in a file, in a certificate, in an entry of the ledger. It does not
 compute privacy bounds again (`tacit verify` does), and it does not see the rest of the ledger. With the signed
@@ -72,7 +72,7 @@ def unpack(data: bytes) -> dict[str, bytes]:
         found[name] = data[start : start + size]
         at = start + size
     if pack(found) != data:
-        raise ValueError("the archive is not as it was written")
+        raise ValueError("the archive was changed after it was written")
     return found
 
 
@@ -101,7 +101,7 @@ _D = -121665 * pow(121666, _P - 2, _P) % _P
 
 
 def is_key(key: bytes) -> bool:
-    """Is it a point of the curve, written in the one way, whose order does not divide 8?
+    """Whether it is a point of the curve, in its only valid notation, whose order does not divide 8.
 
     For a point of small order anybody can make up signatures, without a private key.
     """
@@ -154,7 +154,8 @@ def _problems(data: bytes, expected: str) -> tuple[list[str], list[str]]:
             found.append(what)
 
     check(
-        files[CONTENT] == (canonical(bundle) + "\n").encode(), f"{CONTENT} is not written as its content is"
+        files[CONTENT] == (canonical(bundle) + "\n").encode(),
+        f"{CONTENT} does not have the text of its content",
     )
     check(bundle.get("format") == FORMAT, f"{CONTENT} is of another format")
     check(bundle.get("digest") == content_digest(bundle), f"{CONTENT} does not match its digest")
@@ -254,7 +255,7 @@ def _entries(
         same = sha256(one["content"].encode()) == digest and canonical(said) == one["content"]
         check(same, f"entry {number} was changed")
         check(said["sequence"] == number, f"entry {number} has another number")
-        check(not entries or number > max(entries), f"entry {number} stands twice or is out of order")
+        check(not entries or number > max(entries), f"entry {number} occurs twice or is out of order")
         about = {"reserve": number, "commit": said.get("reserve"), "failed": said.get("reserve")}
         check(about.get(said["kind"], said.get("about")) == charge, f"entry {number} is about another charge")
         before = entries.get(number - 1)

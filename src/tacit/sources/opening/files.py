@@ -1,6 +1,6 @@
-"""Files: which ones are meant, and what may be said about them beside their path.
+"""Files: the meaning of a path, and the options beside it.
 
-A path is the name of one file, whatever characters it has. What is more than a name is asked for by name:
+A path is the name of one file, whatever characters it has. Everything beyond a single name is requested explicitly:
 
     tacit.files(["visits-2023.csv", "visits-2024.csv"])
     tacit.files("visits/*.parquet", pattern=True)
@@ -57,7 +57,7 @@ TAKES: dict[str, tuple[str, ...]] = {
     "SQLite": ("view", "decimal", "dates", "missing"),
 }
 SEPARATORS = {",": ",", ";": ";", "\t": "tab", "|": "|"}
-"""By the character; the word beside it is how plans and certificates write it."""
+"""Separators by their character, each with the word for it in plans and certificates."""
 DECIMALS = (".", ",")
 DATES = ("year-first", "day-first", "month-first")
 ENCODINGS = {
@@ -226,7 +226,7 @@ class Files:
         if missing:
             raise BadData(
                 source=self.path, problem=f"has no folder called {missing[0]}=... above each of its files",
-                hint="name as partitions only what stands in all paths",
+                hint="name as partitions only folders that occur in all paths",
             )  # fmt: skip
         plain = {name: unquote(said[name]) for name in self.partitions}
         return {name: None if value == NO_VALUE else value for name, value in plain.items()}
@@ -250,9 +250,9 @@ def files(
 
     path: one file, or a list of files that are one table. pattern: *, ? and [...] in the path stand for other
     characters, and all files that match are one table; their columns must have the same types. partitions: columns
-    whose values stand in the names of folders, as in `state=CA/part.parquet`. multiline: line breaks may stand inside
-    the quotes of a CSV. A quote that is never closed then hides the records behind it, other people's too: that there
-    is none is believed, and said in certificates.
+    whose values are in the names of folders, as in `state=CA/part.parquet`. multiline: line breaks may stand inside
+    the quotes of a CSV. A quote that is never closed then hides the records after it, including other people's. tacit
+    assumes that there is none, and certificates say so.
 
     Of text files: separator (",", ";", "tab" or "|"; found from the header where it is not said), decimal ("." or
     ","), encoding ("utf-8", "latin-1", "cp1252", "utf-16" and others), dates ("day-first" or "month-first", beside

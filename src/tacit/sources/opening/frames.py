@@ -1,7 +1,7 @@
 """Frames of this process: pandas, Polars and Arrow, copied at the first question into columns that nobody else holds.
 
 The type of a column is decided by its declared type in the frame. A pandas column of objects, and Polars' Object, are
-text: each value that has a text is that text, and any other value is missing, alone.
+text: a value with a text becomes that text, and any other value becomes missing without affecting its neighbours.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _confined: list[str] | None = None
 def confine(folders: Iterable[Path]) -> None:
     """Limits DuckDB, in this process, to these folders, and locks its settings.
 
-    A server says so before it opens a table: whatever a query came to contain, it reaches no other file.
+    A server does that before it opens a table, so that no query, whatever it contains, reaches another file.
     """
     global _confined
     _confined = [str(folder.resolve()) for folder in folders]
@@ -70,8 +70,8 @@ def started(memory: str, source: str) -> Duck:
 class Interrupted:
     """Batches that a thread of the engine asks for, until they are stopped.
 
-    Arrow reads ahead in a thread of its own, also after the query has failed: on a disk that is full it went on, and
-    the program could not end.
+    Arrow reads ahead in a thread of its own, even after the query failed: on a full disk it would go on, and the
+    program could not end.
     """
 
     def __init__(self, batches: Iterable[Any]) -> None:
@@ -87,7 +87,7 @@ class Interrupted:
             return next(self._inner)
 
     def stop(self) -> None:
-        """Gives no more, and waits for what is being given."""
+        """Stops, and waits for the batch in progress."""
         self._over = True
         with self._one:
             close = getattr(self._inner, "close", None)
@@ -121,7 +121,7 @@ class Duck:
             self.run("SET enable_external_access = false")
             self.run("SET lock_configuration = true")
         self.kind = ""
-        """The object under the name of the rows: a view, a table, or none so far."""
+        """The object with the name of the rows: a view, a table, or none so far."""
 
     def close(self) -> None:
         """Ends the connection and removes its folder."""
@@ -130,7 +130,7 @@ class Duck:
         scratch.remove(self.folder)
 
     def offer(self, rows: Any, name: str = INCOMING) -> Any:
-        """Arrow rows, a table or batches that are read once, under a name; a later offer takes its place."""
+        """Offers Arrow rows (a table, or batches that are read once) under a name; a later offer replaces it."""
         self.backend.con.register(name, rows)
         return self.backend.table(name)
 
@@ -142,7 +142,7 @@ class Duck:
         return self.backend.table(ROWS)
 
     def fill(self, query: str) -> None:
-        """The rows are what a query gave, once; all of them or, if it fails, none."""
+        """Stores the result of one query as the rows: all of them, or none if it fails."""
         made = f"{ROWS}_made"
         self.run(f"CREATE OR REPLACE TEMP TABLE {made} AS {query}")
         self.drop()
@@ -150,7 +150,7 @@ class Duck:
         self.kind = "TABLE"
 
     def fill_from(self, batches: Iterable[Any], schema: Any) -> None:
-        """The rows are these Arrow batches, in the types that were there before."""
+        """Stores these Arrow batches as the rows, in the earlier types."""
         types = self.types(ROWS)
         listed = ", ".join(f"TRY_CAST({name_of(n)} AS {t}) AS {name_of(n)}" for n, t in types.items())
         with self.coming(counted(batches), schema):
@@ -158,7 +158,7 @@ class Duck:
 
     @contextlib.contextmanager
     def coming(self, batches: Iterable[Any], schema: Any) -> Iterator[None]:
-        """Arrow batches under the name of what comes in, for a query that reads them once."""
+        """Arrow batches under the name of incoming rows, for a query that reads them once."""
         import pyarrow as pa
 
         given = Interrupted(batches)
@@ -263,7 +263,7 @@ def _fit(array: Any, target: Any) -> Any:
 
 
 def _looked_up(array: Any, target: Any) -> Any:
-    """The values of a dictionary, which may be of any type; a place that it does not have is missing."""
+    """The values of a dictionary of any type; an index outside of it gives a missing value."""
     import numpy as np
     import pyarrow as pa
 
@@ -289,7 +289,7 @@ def _converted(array: Any, target: Any) -> Any:
 
 
 def _scaled(array: Any, scale: Callable[[Any], Any], most: int, target: Any) -> Any:
-    """Whole numbers behind moments, in another unit; missing if that unit does not hold them."""
+    """The whole numbers of timestamps in another unit; missing if that unit cannot hold them."""
     import numpy as np
     import pyarrow as pa
 
@@ -505,9 +505,9 @@ def _texts(values: list[Any]) -> Any:
 
 
 def text_of_object(value: Any, *, key: bool = False) -> str | None:
-    """The text of one object; None without one. No behaviour of an object can stop it.
+    """The text of one object; None if it has none. No behaviour of an object can stop it.
 
-    key: as in columns of numbers, a whole number is its key, and another one has none.
+    key: as in columns of numbers, a whole number is its own key, and any other number has no key.
     """
     try:
         if key and isinstance(value, float | decimal.Decimal):

@@ -1,6 +1,6 @@
 """A table joined to others: each of its rows gets the columns of the row, or rows, that have its key.
 
-Two kinds of join keep what one unit can do within bounds; any other is refused.
+Two kinds of join bound the effect of one unit; tacit refuses any other.
 
 - **public**: the other table describes nobody (prices of towns, names of codes), and has each key at most once. This
 is checked on it alone, before anything is charged, and again on every copy of it that is joined. Each row stays one
@@ -43,7 +43,7 @@ from tacit.sources.opening.textfiles import names_in
 
 
 def names_of(asked: Files) -> list[str]:
-    """The columns that have a name, in the order of the first file; columns in the names of folders are not among them.
+    """The named columns, in the order of the first file, without those in the names of folders.
 
     If the separator of a text file is not given, it is the one that gives the most columns.
     """
@@ -69,13 +69,13 @@ def names_of(asked: Files) -> list[str]:
     )  # fmt: skip
 
 
-WHY = "one row of it could be joined to many people, and a person's change would then be theirs"
+WHY = "one row of it could be joined to many people, and a change of one row would then affect all of them"
 Opener = Callable[[Any, Wish, str | None], Opened]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joined:
-    """A table, and another one whose columns it gets."""
+    """A table, and another table that adds its columns."""
 
     table: Any
     other: Any
@@ -100,7 +100,7 @@ class Joined:
 
     @property
     def private(self) -> tuple[Any, ...]:
-        """The tables in it that tell of people, the first one first."""
+        """The tables in it that describe people, in order."""
         own = self.table.private if isinstance(self.table, Joined) else (self.table,)
         return own if self.public else (*own, self.other)
 
@@ -127,7 +127,7 @@ def join(table: Any, other: Any, *, on: str | Sequence[str], public: bool = Fals
 
 
 def reading_of(data: Any) -> dict[str, Any]:
-    """How the data are to be read, as declared: part of a plan's digest and of its certificates."""
+    """The declared reading options: part of a plan's digest and of its certificates."""
     return data.describe() if isinstance(data, Files | Joined) else {}
 
 
@@ -139,7 +139,7 @@ def _name(data: Any) -> str:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Are these one table, or have they a file in common, by whatever names? Two sheets of a file are two tables."""
+    """Whether these are one table, or share a file under any names. Two sheets of a file are two tables."""
     parts = [isinstance(d, Files) and (d.sheet or d.view) for d in (one, other)]
     if all(parts) and parts[0] != parts[1]:
         return False
@@ -190,7 +190,7 @@ def open_joined(
     if not data.public and (person is None or person not in data.on):
         raise BadData(
             source=source, problem=f"is neither public nor joined by the person who is protected: {WHY}",
-            hint='say public = true if it tells of nobody; else protect people, and join "on" their column too',
+            hint='say public = true if it describes nobody; else protect people, and join "on" their column too',
         )  # fmt: skip
     if data.public and any(_same(one, data.other) for one in data.private):
         # A public table is read before the charge, and what is wrong with it is said.
@@ -298,9 +298,9 @@ def _key(relation: Any, name: str) -> Any:
 def digest_of_rows(names: Sequence[str], rows: Any) -> str:
     """The identity of a public table: the names of its columns, and its rows in any order.
 
-    Numbers count by value, in any type, as far as all types are read alike: below 2^53. A value
-    that is no number has its kind, since a day or a decimal is not read as the text of it. It is not keyed: anybody may
-    know a public table.
+    Numbers count by value, in any type, as far as all types are read alike: below 2^53. A value other than a number
+    includes its kind, since a day or a decimal differs from its text. It is not keyed: anybody may know a public
+    table.
     """
     columns = [rows.column(i).to_pylist() for i in range(rows.num_columns)]
     each = sorted(
@@ -372,7 +372,7 @@ class _Other:
             self.content = digest_of_rows(self._columns, rows)
 
     def repeats(self) -> bool:
-        """Has it two rows with one key? Rows without a whole key match nothing."""
+        """Whether it has two rows with one key. Rows without a whole key match nothing."""
         found = self.relation.drop_null(list(self._keys))
         counted = found.group_by(list(self._keys)).aggregate(n=found.count())
         return bool(counted.filter(counted.n > 1).count().to_pyarrow().as_py())

@@ -1,13 +1,13 @@
 """Parquet files, read in place by the engine; and, where a row stops its reader, by way of Arrow.
 
-Before the charge, tacit looks at the footers: each must exist, and every part that it names must lie within the file.
+Before the charge, tacit checks the footers: each must exist, and every part named in it must lie within the file.
 Files of a pattern may store a column in different types: one missing value makes floats of whole numbers in
 pandas, and no row may decide whether a table can be read. Then Arrow reads from the start, in a type that holds the
-values of all of them, text if need be. DuckDB's reader stops at bytes that are not UTF-8 and at moments
-that it cannot hold. Then the same rows are read with Arrow, which does not, and such values become missing.
+values of all of them, text if need be. DuckDB's reader fails at bytes that are not UTF-8 and at timestamps out of its
+range. Then Arrow reads the same rows, and such values become missing.
 
-All other values must be the same by both ways, or one row would change those of others. Where the types that the two
-readers see leave that open (decimals of more than 38 digits among them), Arrow reads from the start.
+All other values must be equal in both readers, or one row would change the values of others. If the types of the two
+readers do not guarantee that (as with decimals of more than 38 digits), Arrow reads from the start.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _checked(asked: Files, paths: tuple[Path, ...], wish: Wish) -> tuple[Any, bo
 
 
 def _common(kinds: set[Any]) -> Any:
-    """A type that holds the values of columns of all these types: a whole number, or else their text."""
+    """A type for the values of columns of all these types: a whole number, or else their text."""
     import pyarrow as pa
 
     some = {kind for kind in kinds if not pa.types.is_null(kind)}
@@ -181,7 +181,7 @@ def _opened(
 
 
 def _same_in_duckdb(duck: Duck, schema: Any, empty: Any) -> bool:
-    """Has every value the same type by both ways, or one that holds the same values?"""
+    """Whether every value has the same type in both readers, or one that holds the same values."""
     import pyarrow as pa
 
     direct = duck.types(ROWS)
@@ -225,7 +225,7 @@ def _plain(schema: Any) -> Any:
 
 
 def _stored_type(kind: Any) -> Any:
-    """The type as which DuckDB reads a column from Parquet, where Arrow remembers another one of its own."""
+    """DuckDB's type of a column of a Parquet file for which Arrow has recorded a type of its own."""
     import pyarrow as pa
 
     if pa.types.is_duration(kind):
@@ -240,7 +240,9 @@ def _zoned_nanoseconds(kind: Any) -> bool:
 
 
 def _as_stored(table: Any) -> Any:
-    """The columns with the very values that DuckDB reads: one row that is no text must not change another one."""
+    """The columns with exactly the values that DuckDB reads: one row that is not valid text must not change another
+    row.
+    """
     import pyarrow as pa
 
     made = {name: [_same_value(chunk) for chunk in table.column(name).chunks] for name in table.column_names}
@@ -283,7 +285,9 @@ def _batches(asked: Files, paths: tuple[Path, ...], wish: Wish, schema: Any) -> 
 
 
 def _viewed(column: Any, kind: Any, *, key: bool) -> Any:
-    """Bytes that the file calls words, as text, and values that other files store as text; other columns unchanged."""
+    """Bytes that the file declares as strings become text, and so do values that other files store as text; other
+    columns are unchanged.
+    """
     import pyarrow as pa
 
     if pa.types.is_binary(column.type) and pa.types.is_string(kind):
@@ -298,7 +302,7 @@ def _viewed(column: Any, kind: Any, *, key: bool) -> Any:
 
 
 def _text(value: Any, *, key: bool) -> str | None:
-    """The text of a value of Arrow, the same for equal values of any type; None without one."""
+    """The text of an Arrow value, the same for equal values of any type; None if it has none."""
     try:
         found = value.as_py()
     except Exception:

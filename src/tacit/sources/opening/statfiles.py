@@ -1,16 +1,15 @@
 """Files of Stata, SPSS and SAS, read with pyreadstat (extra `formats`).
 
-When a file is opened its metadata are read: names, types, formats, labels. Rows come after the charge, in pieces. Two
-habits of the reader are avoided, since one value would decide for all: it stops at text that is not in the file's
-encoding, and at days that Python's calendar does not have. Text is therefore read byte by byte and decoded here, each
-value by itself; days come as the numbers that are stored. An unreadable value is missing, and no other value is
-affected.
+When a file is opened its metadata are read: names, types, formats, labels. Rows come after the charge, in pieces. The
+reader has two habits by which one value would decide for all: it stops at text outside of the file's encoding, and at
+days outside of Python's calendar. Text is therefore read byte by byte and decoded here, each value by itself; days
+come as the numbers that are stored. An unreadable value is missing, and no other value is affected.
 
 A number with labels is its label where the column was declared as a category of words, else the number.
 
-SAS transport files of version 5 do not say how many rows they have. Blanks at their end may be padding or rows of
-people who answered nothing, and the reader takes them for padding. A row of blank bytes is therefore no record, in
-any place: whether a row counts depends on that row alone. No number of rows is public then (`Facts`).
+SAS transport files of version 5 do not say how many rows they have. Blanks at their end may be padding, or rows of
+people who answered nothing; the reader treats them as padding. So tacit skips a row of blank bytes in any place, and
+whether a row counts depends on that row alone. No number of rows is public then (`Facts`).
 """
 
 from __future__ import annotations
@@ -191,7 +190,7 @@ def _encoding(asked: Files, path: Path, read: Read) -> str:
     except LookupError:
         raise BadData(
             source=asked.path,
-            problem="has text in an encoding that is not known here",
+            problem="has text in an unknown encoding",
             hint='encoding = "cp1252"',
         ) from None
 
@@ -281,7 +280,7 @@ def _day(value: Any, length: float, zero: int) -> int | None:
 
 
 def _decoded(text: str, encoding: str) -> str | None:
-    """The text of bytes that were read as one character each; None if they are no text."""
+    """The text of bytes that were read as one character each; None if they are not valid text."""
     try:
         return text.encode("latin-1").decode(encoding)
     except UnicodeError:

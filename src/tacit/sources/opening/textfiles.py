@@ -1,8 +1,8 @@
 """CSV and TSV files: text, line by line, until the declared types are given to it, after the charge.
 
-Nothing is guessed from the lines: neither marks nor types. The header alone is read when the file is opened. Without
-a given separator, tacit takes the one under which the header names all declared columns; of several, the one that
-gives the most columns.
+tacit guesses nothing from the lines, neither separators nor types. The header alone is read when the file is opened.
+Without a given separator, tacit takes the one under which the header names all declared columns; of several, the one
+that gives the most columns.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ def opened(path: str, encoding: str | None = None) -> Any:
 
 
 def _check(path: str, encoding: str, first: bytes) -> None:
-    """The first bytes of a file, which belong to its header and to nobody's row."""
+    """The first bytes of a file, which belong to its header and not to a row."""
     marked = "utf-8" if first == UTF8 else "utf-16" if first[:2] in MARKS else ""
     if marked and not encoding.startswith(marked):
         raise BadData(
-            source=path, problem=f"begins with the mark of {marked.upper()}, and was said to be {encoding}",
+            source=path, problem=f"begins with the mark of {marked.upper()}, but was declared as {encoding}",
             hint=f'encoding = "{marked}"',
         )  # fmt: skip
     if encoding == "utf-16" and not marked:
@@ -136,7 +136,7 @@ class _TextStream:
 
 BLOCK = 8 << 20
 LONGEST = 16 << 20
-"""A longer line is a missing record: it would have to be held whole."""
+"""A longer line counts as a missing record, since reading it would need it whole in memory."""
 HEADER = 1 << 20
 WRONG = b'"a"b\n'
 """A record that no header allows."""
@@ -256,7 +256,9 @@ def _batch(block: bytes, fields: int, columns: dict[str, int], mark: int, multil
 
 
 def _fields(data: Any, mark: int, multiline: bool) -> tuple[Any, Any, Any, Any, Any]:
-    """Starts and ends of all fields; and of each record its first field, their number, and whether it can be read."""
+    """Starts and ends of all fields; for each record its first field, the number of its fields, and whether it can be
+    read.
+    """
     places = np.flatnonzero((data == NEWLINE) | (data == mark) | (data == QUOTE))
     kinds = data[places]
     quotes, breaks = kinds == QUOTE, kinds == NEWLINE

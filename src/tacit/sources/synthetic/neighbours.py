@@ -1,9 +1,9 @@
 """Neighbouring made-up tables: equal except for one unit, made from the declarations and the relation alone.
 
 A unit under `rows()` is one row, under `people(...)` all rows of one id, also more than are used; `group_of` takes
-several units at once. The tables follow from the definition of the relation. No statistic is asked here for the reach
-of a unit. The rows of the unit are extreme, missing, outside of what was declared, or ordinary; the other rows are
-ordinary, or there are none.
+several units at once. The tables follow from the definition of the relation. The tables do not depend on the
+sensitivity of any statistic. The rows of the unit are extreme, missing, outside of what was declared, or ordinary; the
+other rows are ordinary, or there are none.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NeighbouringTables:
-    """Two tables that differ in one unit, and how."""
+    """Two tables that differ in one unit, and a description of the difference."""
 
     left: pyarrow.Table
     right: pyarrow.Table

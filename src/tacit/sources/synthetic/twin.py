@@ -76,7 +76,7 @@ def twin(
 def write_table(table: pyarrow.Table, path: Path, *, ending: str | None = None) -> None:
     """Write as Parquet or CSV, by the path's ending (or by `ending`, for a path that is moved later).
 
-    The file has a column more, by which it is known as a twin (`tacit.sources.made_up`).
+    The file has one further column, which marks it as a twin (`tacit.sources.made_up`).
     """
     import pyarrow.csv
     import pyarrow.parquet

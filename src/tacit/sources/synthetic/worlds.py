@@ -1,7 +1,7 @@
 """A town of people who do not exist: birth date, sex, five-digit postal code, and a diagnosis.
 
 Every code has the same number of people, drawn independently from a declared age pyramid; birthdays are uniform in the
-year. `town_cells` has the probability of each (age, sex, day of the year), so that what is expected can be computed.
+year. `town_cells` has the probability of each (age, sex, day of the year), so that expected values can be computed.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def age_pyramid() -> npt.NDArray[np.float64]:
 
 
 def town_cells() -> tuple[npt.NDArray[np.float64], int]:
-    """The probability of one (birth date, sex) by age and sex, flattened, and how many days have each."""
+    """The probability of one (birth date, sex) by age and sex, flattened, and the number of days with each."""
     return age_pyramid().ravel() / DAYS, DAYS
 
 
