@@ -88,7 +88,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: amplify_for(PURE, PAIR, rate=0.1, scheme=Sampling.POISSON), "units that are drawn",
     ),
     "a sample of public size where rows come and go": (
-        lambda: amplify_for(PURE, rows(), rate=0.1, scheme=Sampling.WITHOUT_REPLACEMENT), "size that is public",
+        lambda: amplify_for(PURE, rows(), rate=0.1, scheme=Sampling.WITHOUT_REPLACEMENT), "assumes a public size",
     ),
     "a sample under zero-concentrated privacy": (
         lambda: tacit.subsample(Concentrated(rho=0.1), rate=0.1, scheme="poisson"), "not preserved",

@@ -209,7 +209,7 @@ def test_words() -> None:
 
     line = "truncated_discrete_laplace epsilon=1 largest_noise=14"
     assert parse(line).make(None) == ev.TruncatedDiscreteLaplaceEvent(epsilon=1.0, largest_noise=14)
-    with pytest.raises(InvalidParameter, match="cannot be sought"):
+    with pytest.raises(InvalidParameter, match="cannot search for it"):
         parse("truncated_discrete_laplace largest_noise=14 epsilon=?")
 
 

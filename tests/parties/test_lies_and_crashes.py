@@ -208,7 +208,7 @@ def test_the_key_of_a_session_is_no_key_of_a_release() -> None:
     c = curator()
     share = shared(c)
     c.contribute(share, key="session")
-    with pytest.raises(InvalidParameter, match="go to contribute"):
+    with pytest.raises(InvalidParameter, match="given to contribute"):
         c.release(share, key="session")  # type: ignore[call-overload]
     with pytest.raises(InvalidParameter, match="be the key of a release"):
         c._releases(share._plan, {"joint": "session"})  # type: ignore[arg-type]
