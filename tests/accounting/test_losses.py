@@ -135,7 +135,7 @@ def test_losses_that_no_two_laws_have() -> None:
     with pytest.raises(InvalidParameter, match="at most 1"):
         LossDistribution(step=1.0, lowest=-3, probabilities=(1.0,)).as_event()
     fine, wide = (LossDistribution(step=s, lowest=0, probabilities=(0.5, 0.5)) for s in (1e-9, 1.0))
-    with pytest.raises(InvalidParameter, match="small part"):
+    with pytest.raises(InvalidParameter, match="larger part"):
         fine.as_event(other=wide)
 
 

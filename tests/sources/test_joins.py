@@ -199,7 +199,7 @@ def test_a_table_with_a_ledger_is_not_public(tmp_path):
         towns, protect=rows(), schema=schema, budget=budget, ledger=tmp_path / "other.ledger"
     ) as one:
         one.release(tacit.count(), epsilon=0.5)
-    with pytest.raises(BadData, match=r"towns.csv has a ledger, and so tells of people: it is not public"):
+    with pytest.raises(BadData, match=r"towns.csv has a ledger, so it describes people and is not public"):
         tacit.Curator(
             join(visits, towns, on="town", public=True), protect=rows(), schema=schema, budget=budget
         )

@@ -20,9 +20,11 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 FEWEST_WORDS = 6
 _CODE = re.compile(r"^(```|~~~).*?^\1\s*$", re.DOTALL | re.MULTILINE)
-_STATEMENT = re.compile(
-    r"\s*(<|(SELECT|DELETE|INSERT|UPDATE|CREATE|ALTER|DROP|WITH|COPY|PRAGMA) )"
-)  # for a machine
+_STATEMENT = re.compile(  # for a machine: SQL, markup, style sheets, addresses, lists of keys
+    r"\s*(<|(SELECT|DELETE|INSERT|UPDATE|CREATE|ALTER|DROP|WITH|COPY|PRAGMA|SET) |https?:)"
+    r"|.*[\w-]+:[^\s;:]+;[\w-]+:|[\w{}]+(, [\w{}]+)+\Z",
+    re.DOTALL,
+)
 _END = re.compile(r"(?<=[.!?])[\"')*]*\s+(?=[A-Z`*\"(])")
 
 

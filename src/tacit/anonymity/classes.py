@@ -412,7 +412,7 @@ def disclosure(classes: Classes, *, absent: bool = True) -> float:
 def presence(classes: Classes, population: Classes) -> tuple[float, float]:
     """The least and largest share of a population's class that is in the table: delta-presence (Nergiz et al. 2007).
 
-    Who is known to be in the population is in the table with a probability between the two, for an attacker who knows
+    Anybody known to be in the population is in the table with a probability between the two, for an attacker who knows
     the quasi-identifiers. The table must be a part of the population.
     """
     met = against(classes, population)

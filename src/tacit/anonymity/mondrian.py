@@ -121,7 +121,9 @@ def _good(part: Integers, values: Integers, criteria: Criteria) -> bool:
 def _boxes(columns: Sequence[_Column], values: Integers, criteria: Criteria, rows: int) -> list[Integers]:
     everything = np.arange(rows)
     if not _good(everything, values, criteria):
-        raise NotReachable(what="what was asked of every class", hint="the whole table as one class lacks it")
+        raise NotReachable(
+            what="the requested property of every class", hint="even the whole table as one class lacks it"
+        )
     widths = [max(len(c.texts) - 1, 1) for c in columns]
     stack, done = [everything], []
     while stack:

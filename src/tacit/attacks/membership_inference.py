@@ -233,7 +233,7 @@ def random_row(*, people: int, domain: int, mixed: float = 0.01, diameter: float
     the two distributions differ in two points, q + u against u: total variation is q; the Kullback-Leibler
     divergence is
     q ln(1 + q/u); the Wasserstein distance is at most q times the diameter of the domain. All go to 0 with n, and the
-    release is somebody's row with probability 1 - mixed. Whoever sees the row knows whose it is: of the two versions
+    release is somebody's row with probability 1 - mixed. Anybody who sees the row knows its owner: of the two versions
     of the person in it the posterior is (q + u) / (q + 2u), which goes to 1 as the domain grows.
     """
     n, k = whole("people", people), whole("domain", domain, least=2)
@@ -266,8 +266,8 @@ def mean_loss(epsilons: Sequence[float]) -> tuple[float, float]:
 
 GRID = 2.0**53
 REACH = 24
-"""The number of neighbours of the nearest u that are tried on either side; if more could lead to y, y counts
-as possible.
+"""The number of neighbours of the nearest u that the attack tries on either side; if further ones could lead to y, y
+counts as possible.
 """
 
 

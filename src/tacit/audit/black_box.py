@@ -74,7 +74,7 @@ class PairRecord:
     levels: dict[str, Levels] = field(default_factory=dict)
     fitted: dict[str, int] = field(default_factory=dict)
     promised: float = 0.0
-    """What the levels promise against the claim, and a part of what they promise against half of it."""
+    """The expected gain of the levels against the claim, and a part of that against half of it."""
 
     def add(self, outputs: Sequence[Output], bits: Sequence[int], columns: Floats | None) -> None:
         """Append new outputs with their coins."""

@@ -2,8 +2,8 @@
 
 A learner needs many outputs before it knows an event, and bets little until then. This strategy has nothing to learn:
 it splits its wealth among events and among frequencies above what the claim allows, and each part is bet on its own
-event from the start. What the parts have together is the wealth of a mixture. It can be computed from counts alone, and
-it grows as the best of its parts, less the logarithm of that part's share.
+event from the start. The parts together are a mixture, with the wealth of that mixture. It can be computed from counts
+alone, and it grows as the best of its parts, less the logarithm of that part's share.
 
 An event may depend on past outputs (a quantile, an output that came often). It is fixed before the outputs it is bet
 on, so that each part is a bet as in theorem `audit-betting`.

@@ -215,9 +215,9 @@ def repeated_answers(
     """Confidence limits for a foreign system's epsilon from its answers to one repeated question.
 
     The true answer is unknown and cancels in differences of two answers. Laplace: the difference d of two answers has
-    P(|d| > x b) = e^-x (1 + x/2), so the sum of -ln of that over independent pairs has a Gamma distribution
-    whatever the scale b is, and falls with b: its quantiles give exact limits. Gaussian: the sample variance, by
-    chi-square.
+    P(|d| > x b) = e^-x (1 + x/2). So the sum of -ln of this probability over independent pairs has a Gamma
+    distribution for every scale b, and it falls as b rises: its quantiles give exact limits. Gaussian: the sample
+    variance, by chi-square.
     """
     if noise not in NOISES:
         raise UnknownName(what="noise", name=noise, known=NOISES)

@@ -269,10 +269,10 @@ def _verdict(found: Verified, releases: int) -> str:
     if found.ok:
         return f"everything that could be checked holds: {counted}"
     if not found.made:
-        return f"this release is not what was made: {held.count(False)} of {len(held)} checks do not hold"
+        return f"this release was changed: {held.count(False)} of {len(held)} checks do not hold"
     named = ", ".join(map(repr, found.fallen))
     if len(found.fallen) >= releases:
-        return "this release is what was made, but it was withdrawn or replaced since"
+        return "this release is unchanged, but was withdrawn or replaced since"
     left = releases - len(found.fallen)
     return (
         f"withdrawn or replaced since: {named}; the files are those that were made, and of the other "

@@ -552,7 +552,7 @@ def _factor(block: ProgramBlock, answers: dict[Any, Distribution], delta: Fracti
 
 
 def _between(low: Fraction, high: Fraction) -> Fraction:
-    """A short fraction in the middle; far apart ends are closed in by doubling."""
+    """A short fraction between the two; ends that are far apart are approached by doubling."""
     middle = (low + high) / 2 if high < 4 * low else low * 2
     short = middle.limit_denominator(1 << 30)
     return short if low < short < high else middle

@@ -1,8 +1,8 @@
 """Releases of one plan that agree with each other: `agree=True` at tables and counts of the same rows.
 
 Post-processing of recorded answers: the noise, the events and the charge are those of the same releases without the
-word. What is published of each member follows from the noisy numbers of all (`tacit.statistics.agreement`), and is made
-anew from the record wherever a release is. Theorem `agreeing-tables`.
+word. The published numbers of each member follow from the noisy numbers of all (`tacit.statistics.agreement`), and are
+computed again from the record wherever a release is made. Theorem `agreeing-tables`.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def with_agreement(releases: list[Planned]) -> list[Planned]:
 
 
 def _same_rows(members: Sequence[Planned]) -> tuple[str, ...]:
-    """What intervals assume where a row without some key is counted by one table and not by another."""
+    """The assumption of the intervals if one table counts a row without some key and another does not."""
     held = [{a.column for a in r.question.axes} for r in members]
     loose = {a.column for r in members for a in r.question.axes if not a.always}
     open_ = sorted(c for c in loose if not all(c in own for own in held))

@@ -141,7 +141,7 @@ class Assignment:
         return self._sum([m.exact_epsilon for m in self.mechanisms])
 
     def approximate(self) -> tuple[Fraction, Fraction] | None:
-        """The pure epsilon with no delta, or the epsilon that goes with the delta that it spends."""
+        """The pure epsilon, with a delta of 0, or the epsilon and the delta that the assignment spends."""
         pure = self.pure()
         if pure is not None:
             return pure, Fraction(0)
@@ -364,7 +364,8 @@ def assign_bounded(question: Question, price: Price) -> Assignment:
     if price.kind != "approximate" or len(groups) > 1:
         raise InvalidParameter(
             parameter="noise", value="bounded", must="have a price of an epsilon and a delta",
-            hint="noise within a bound discloses with probability delta: epsilon = 1 and delta = 1e-6 is within 14",
+            hint="bounded noise discloses with probability delta; at epsilon = 1 and delta = 1e-6 no "
+            "count is off by more than 14",
         )  # fmt: skip
     parts, l1, _ = groups[0]
     linf = int(max(question.sensitivities[name].linf for name in parts))

@@ -296,9 +296,8 @@ def certify(
     """The certificate of one release of a plan: `made` and `ledger` name its origin, `values` is its CSV.
 
     Without values it is the content of the certificate, without a digest of them or of itself.
-    A released function is part
-    of its certificate, and so is what was exact under random differential privacy (`told`), and what was measured for
-    synthetic rows, with the digest of their file.
+    A released function is part of its certificate, and so are the exact parts under random differential privacy
+    (`told`) and the measurements of synthetic rows, with the digest of their file.
     """
     content = {**_settled(plan, planned, made), "made": made["time"], "ledger": ledger}
     content |= {"data": made["data"], "versions": made["versions"]}

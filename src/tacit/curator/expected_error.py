@@ -1,9 +1,9 @@
 """The expected error of a release, before a row is read: from the noise and, if needed, a guess at the number of rows.
 
-The error of a count or a sum is the noise itself. The error of a mean, a share, a ratio or a variance is about the
-noise over the number of rows, which is not known in advance: with `rows`, a public guess, it is shown for a cell
-with so many rows and values in the middle of the declared range, or around a guessed value. The error of a quantile
-is an error of ranks; with `rows` and a guessed spread the preview shows it in values.
+The error of a count or a sum is the noise itself. The error of a mean, a share, a ratio or a variance is roughly the
+noise divided by the number of rows, which is unknown in advance. With `rows`, a public guess, the preview shows it for
+a cell with that many rows and values in the middle of the declared range, or around a guessed value. The error of a
+quantile is an error of ranks; with `rows` and a guessed spread the preview shows it in values.
 """
 
 from __future__ import annotations

@@ -40,8 +40,8 @@ CLOSE = 1e-13
 def last_inside(margin: Callable[[Floats], Floats], start: Floats, end: Floats) -> Floats:
     """The point where the margin, at least 0 at start, turns negative on the way to end; end if it does not.
 
-    Bracketing with inverse quadratic steps (Chandrupatla 1997), all cells at once. What is returned is the outer
-    end of the bracket, so that an error of the search only widens an interval.
+    Bracketing with inverse quadratic steps (Chandrupatla 1997), all cells at once. It returns the outer end of the
+    bracket, so that an error of the search only widens an interval.
     """
     near, far = np.array(start, dtype=np.float64), np.array(end, dtype=np.float64)
     at_near, at_far = margin(near), margin(far)

@@ -4,9 +4,9 @@
     release = [{ kind = "geography", levels = ["state", "county", "block"], areas = "blocks.csv" }]
 
 A list is a CSV file with a heading, beside the plan. Keys are read from the column of the schema's name, areas from the
-columns of their levels; all codes are texts. The lists are part of the question, and `tacit release` publishes their
-columns that are used in the folder `public`, where `tacit verify` finds them. They must not be made from the table that
-is protected.
+columns of their levels; all codes are texts. The lists are part of the query. `tacit release` publishes their used
+columns in the folder `public`, where `tacit verify` finds them. They must not be made from the table that is
+protected.
 """
 
 from __future__ import annotations

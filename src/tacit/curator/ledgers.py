@@ -106,7 +106,7 @@ class Home:
             raise LedgerError(
                 ledger=", ".join(sorted(places.values())),
                 reason="are all of this table",
-                hint="name the one that is meant",
+                hint="name the intended one",
             )
         if not places:
             return None
@@ -255,7 +255,7 @@ def refuse_protected(data: Any) -> None:
             continue  # another sheet of the same file: it has the ledger of the protected one
         if known := [*map(str, home.here()), *home.elsewhere().values()]:
             raise BadData(
-                source=Path(os.fspath(one)).name, problem="has a ledger, and so tells of people: it is not public",
+                source=Path(os.fspath(one)).name, problem="has a ledger, so it describes people and is not public",
                 hint=f"its ledger is {known[0]}; publish the needed part of it first, and join that",
             )  # fmt: skip
 
@@ -373,8 +373,8 @@ Named = str | os.PathLike[str] | Ledger | Beside | None
 class LedgerResolver:
     """Finds the ledger of a table, and makes it at the first charge.
 
-    A named ledger must be the table's only one, unless `another` is given. Without a name it is the one that
-    the table has; if it has none, one for the life of this object, or one beside the data (`BESIDE`).
+    A named ledger must be the table's only one, unless `another` is given. Without a name it is the table's existing
+    ledger; if there is none, a ledger for the life of this object, or one beside the data (`BESIDE`).
     """
 
     def __init__(

@@ -239,9 +239,9 @@ def divided(
 def _weights(
     asks: Sequence[Query], questions: Sequence[Question], sharing: Sequence[int]
 ) -> tuple[Weights, Weights]:
-    """Shares of an epsilon, and of a squared mu. By weight both have the same share; by target errors the share
-    follows the noise:
-    Laplace noise errs like l1 / epsilon, Gaussian noise like l2 / mu."""
+    """Shares of an epsilon, and of a squared mu. With weights, both get shares by their weights. With target errors,
+    the share follows the noise: Laplace noise errs like l1 / epsilon, Gaussian noise like l2 / mu.
+    """
     aimed = [i for i in sharing if asks[i].target is not None]
     if not aimed:
         plain = {i: asks[i].weight for i in sharing}
@@ -415,7 +415,7 @@ class Planned:
     agrees_with: tuple[str, ...] = ()
     """The releases of the plan whose common totals are the same numbers."""
     rests: tuple[str, ...] = ()
-    """What the intervals assume of the rows of these."""
+    """The assumption of the intervals about the rows of these."""
 
     @property
     def name(self) -> str:

@@ -55,7 +55,9 @@ part of the rows on one side.
 GRID = 1.5
 """The ratio of an interval's width to that of its noise, since the ranges double their width: between 1 and 2."""
 USUAL_RANGES, MOST_RANGES = 1 << 18, 1 << 24
-"""Ranges without a public number of rows, and at most: as many keys as these, or as the table has rows, are read."""
+"""The number of ranges without a public number of rows, and the largest number: the queries read at most this many
+keys, or as many as the table has rows.
+"""
 FINER = 64
 """Ranges for each rank that a value errs by, where the rows lie evenly: enough for rows that lie 64 times denser."""
 NAME = "selections by rank"

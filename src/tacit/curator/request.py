@@ -502,7 +502,7 @@ def _without_interval(statistic: Statistic) -> Statistic:
 
 
 def _certain(interval: object, noise: object) -> bool:
-    """Whether the query wants the interval that bounded noise never leaves."""
+    """Whether the query asks for the interval that bounded noise never leaves."""
     return (
         isinstance(noise, str)
         and noise == "bounded"
@@ -779,9 +779,9 @@ def _reading(reading: Mapping[str, Any], typed: bool) -> dict[str, Any]:
 def declared_files(data: Any, base: Path | None, public: Sequence[str] = ()) -> dict[str, Any]:
     """The files that were declared, table by table, relative to a folder: known without looking at a file.
 
-    `protected` are the tables about people, `public` the tables that were declared public. A table that does not
-    lie in files is null; a public one is named by a digest of its content (`Facts.public`), since it has no name by
-    which another one could be told from it. Several files of one table are a set: their order does not matter.
+    `protected` are the tables about people, `public` the tables that were declared public. A table outside of files is
+    null; a public one is named by a digest of its content (`Facts.public`), since it has no name that distinguishes it
+    from another. Several files of one table are a set: their order does not matter.
     """
     protected = data.private if isinstance(data, Joined) else (data,)
     shared = data.open_to_all if isinstance(data, Joined) else ()

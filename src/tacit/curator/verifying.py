@@ -545,7 +545,7 @@ def _fitting(stated: Planned, today: Planned, name: str) -> Iterator[CheckResult
     for one, other in ((stated.assignment, today.assignment), (stated.plain, today.plain)):
         if not plain or not _told_alike(one, other):
             why = "this version would name other ones, or another price: --ledger checks it"
-            yield CheckResult(what=f"{name} tells the other mechanisms and their errors", holds=None, why=why)
+            yield CheckResult(what=f"{name} names the other mechanisms and their errors", holds=None, why=why)
             return
 
 

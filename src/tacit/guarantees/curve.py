@@ -131,7 +131,7 @@ _installed: list[Composer] = []
 
 
 def install(found: Composer) -> None:
-    """Called once, by the room that composes."""
+    """Registers the composer; the room that composes calls it once."""
     _installed[:] = [found]
 
 

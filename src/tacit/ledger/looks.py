@@ -3,7 +3,7 @@
     look    somebody looked at this declared version of this table (`tacit inspect`); the content is not recorded
     plan    the digest of a plan, recorded before it is charged for (`tacit plan --record`)
 
-Whoever has looked may have fitted bounds, keys and bins to the data. A plan is older than a look if its digest
+Somebody who has looked may have fitted bounds, keys and bins to the data. A plan is older than a look if its digest
 appears in an earlier entry: a charge, a request or a record. The order of the chain decides; a date or a file proves
 nothing.
 Later entries never change the remark about a plan: its first entry, and all looks before that, stay where they are.

@@ -99,7 +99,7 @@ def remove_rows(ledger: Ledger, *, version: str | None = None, by: str = CUSTODI
     except OSError:
         raise InvalidParameter(
             parameter="ledger", value=str(folder), must="be a folder from which all that was kept can be removed",
-            hint="look into it, and remove by hand what is there: it may be rows of people",
+            hint="look into it, and remove its contents by hand: they may be rows of people",
         ) from None  # fmt: skip
     ledger.note(REMOVED if version is None else f"{REMOVED}: those of one version", by=by)
     return gone

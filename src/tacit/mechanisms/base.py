@@ -189,8 +189,8 @@ def one_value(values: npt.ArrayLike, mechanism: str) -> AnyArray:
 class Mechanism(ABC):
     """A randomised function of numbers, with a proved bound and errors in closed form.
 
-    Subclasses are frozen, keyword-only data classes, valid from birth. What a class declares of itself is used
-    wherever mechanisms are listed: `row` by the table on the page of mechanisms, the examples by the contract tests.
+    Subclasses are frozen, keyword-only data classes, valid from birth. Every list of mechanisms uses the declarations
+    of a class: the page of mechanisms its `row`, the contract tests its examples.
     """
 
     __slots__ = ()

@@ -379,8 +379,9 @@ def _unit_quantiles(image: Image, miss: float) -> Floats:
 
     In the cone of a facet the error is sum a_k E_k, a_k what its k-th corner is worth to the count, so that its
     characteristic function is the mean over the cones of prod 1 / (1 - i a_k s). It is symmetric and log-concave (the
-    marginal of a log-concave density), so that its tail is convex and is read as in `weighted_quantiles`. What wraps
-    around is at most Pr[largest |a| Gamma(d) > P/2]; what is cut off follows from |1 - i a s| >= |a| s.
+    marginal of a log-concave density), so that its tail is convex and is read as in `weighted_quantiles`. The part
+    that wraps around is at most Pr[largest |a| Gamma(d) > P/2]; a bound on the part that is cut off follows from |1 -
+    i a s| >= |a| s.
     """
     from scipy.special import gammaincc, gammaincinv
 

@@ -354,8 +354,9 @@ class LocalMechanism(Mechanism):
 
     @property
     def profile(self) -> Profile:
-        """The exact curve of an answer that is exchanged: below that of Pure(epsilon) wherever some outcomes tell
-        nothing between two categories."""
+        """The exact curve of an exchanged answer: below that of Pure(epsilon) if some outcomes do not distinguish
+        between two categories.
+        """
         pairs = self.event.pairs(Neighbours.REPLACE_ONE)
         assert pairs is not None
         return Profile.of_pair(pairs[0])

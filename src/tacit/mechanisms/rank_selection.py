@@ -90,7 +90,7 @@ class SelectedBins:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selections(Mechanism):
-    """What selections by rank share: shares, the unit's rows, the cost of a row, and the errors of ranks."""
+    """The common base of selections by rank: shares, the unit's rows, the cost of a row, and the errors of ranks."""
 
     bins: int
     shares: tuple[Exact, ...]

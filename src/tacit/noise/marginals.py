@@ -212,9 +212,9 @@ Loads = tuple[tuple[float, ...], ...]
 class ExponentialSums(Marginal):
     """sum_k a_k e_k with standard exponentials e_k, the loads a chosen among some with given weights.
 
-    What is above 0 is the time that a chain stays in its states, of mean a_k each, left of it after the negative part
-    has run: alpha prod (I + b_k A)^-1 e^(-A z) 1, A of states that are left for the next. No term is negative but on
-    the diagonal, so that nothing cancels however near two loads are.
+    The part above 0 is the time that a chain stays in its states, of mean a_k each, after the negative part has run:
+    alpha prod (I + b_k A)^-1 e^(-A z) 1, A of the states that remain. No term is negative but on the diagonal, so that
+    nothing cancels however near two loads are.
     """
 
     loads: Loads

@@ -186,8 +186,8 @@ def replaced_rule(mu: Floats, rates: Floats, reach: QuadratureRange) -> Rule | N
 def _span(mu: float, rates: Floats, reach: QuadratureRange) -> tuple[float, float]:
     """The range of the normal variable that is needed, left and right of 0.
 
-    Left, F <= (1 - q)^-C; right, with (a + b)^C <= 2^C (a^C + b^C), F <= 2^C (1 + q^C e^(C ln Z)). What is left
-    out is at most e^-37, or that much of the whole, which is at least 1 and q^C E e^(C ln Z).
+    Left, F <= (1 - q)^-C; right, with (a + b)^C <= 2^C (a^C + b^C), F <= 2^C (1 + q^C e^(C ln Z)). The omitted part is
+    at most e^-37, or that much of the whole, which is at least 1 and q^C E e^(C ln Z).
     """
     c, inverse = reach.powers
     top = float(np.max(rates))

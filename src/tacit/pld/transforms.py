@@ -786,7 +786,9 @@ def _fine_transforms(
 
 
 def fine_rounding(nodes: int, count: int) -> float:
-    """What rounding adds at most to each of `_fine_transforms` of weights that add up to 1, their angles' apart."""
+    """The largest error by rounding in each of `_fine_transforms` of weights that add up to 1, apart from that of
+    their angles.
+    """
     turns = sum(size.bit_length() for size in _tables(count))
     return UNIT * (24 + 3 * (min(nodes, _TERMS) + -(-nodes // _TERMS)) + 8 * turns)
 
@@ -796,7 +798,8 @@ def _turns(
 ) -> NDArray[np.complex128]:
     """first e^(i k gap loss) for k < length: each is a product of at most length.bit_length() factors.
 
-    A multiplication adds at most three units to the error, a factor five; of its angle: see `Quadrature.tilted`.
+    A multiplication adds at most three units to the error, and a factor five; `Quadrature.tilted` describes the error
+    of its angle.
     """
     out = np.empty((losses.shape[0], length, losses.shape[1]), dtype=np.complex128)
     out[:, 0] = first

@@ -1,8 +1,8 @@
 """Statistics of unbounded data, with noise sized by how far pairs of the rows themselves differ (sensitivity analysis).
 
 A statistic g moves by at most h(x, x')/n if a row x is replaced by x'. Pairs of rows show the size of h: their order
-statistics bound the h of the real pair by exchangeability alone. What is left is that neighbouring samples choose
-nearly the same noise: by a declared smoothness (`ChangesBySmoothness`), or by a private choice (`ChangesByQuantile`).
+statistics bound the h of the real pair by exchangeability alone. It remains to choose nearly the same noise for
+neighbouring samples: by a declared smoothness (`ChangesBySmoothness`), or by a private choice (`ChangesByQuantile`).
 """
 
 from __future__ import annotations

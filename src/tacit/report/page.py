@@ -527,7 +527,7 @@ def _top(view: ReportView) -> Markup:
 
 
 MOST_SUMMARISED = 8
-"""Releases of the summary: with the lines about the page it has ten."""
+"""The largest number of releases in the summary, which has ten lines with those about the page."""
 
 
 def _summary(view: ReportView) -> Markup | None:

@@ -50,7 +50,7 @@ def factor_below(epsilon: Fraction) -> Fraction:
 def private_matrix(matrix: Floats, edges: Edges, epsilon: Fraction, delta: Fraction, refuge: int) -> Rows:
     """Integer rows with one common sum, (epsilon, delta)-private for these neighbours, near the given matrix.
 
-    `refuge` is the output that takes the mass that the repair moves.
+    `refuge` is the output that receives the mass moved by the repair.
     """
     factor = factor_below(epsilon)
     whole = 1 << SCALE_BITS

@@ -359,7 +359,7 @@ def request_act(call: WebCall) -> Response:
         )
     if act in ("approve", "sign") and _quoted(call, table, request, job) is None:
         raise NotAllowed(
-            who=by.name, what="approve", reason="the page could not show what is asked",
+            who=by.name, what="approve", reason="the page could not show the query",
             hint="paste the plan file on the page of the request",
         )  # fmt: skip
     if act == "approve":

@@ -437,7 +437,7 @@ class Question:
         if self.form is None:
             raise InvalidParameter(
                 parameter="statistic", value=self.statistic.kind, must="be a function of its parts with a known range",
-                hint="the error of a selected quantile is one of rank: ask the mechanism",
+                hint="the error of a selected quantile is an error of rank, which the mechanism states",
             )  # fmt: skip
         return self.form.enclose(low, high)
 

@@ -185,7 +185,7 @@ class Contrasts:
         return out
 
     def penalty(self, ridge: float) -> Floats:
-        """What is added to this ridge: a public diagonal matrix without negative entries."""
+        """The addition to this ridge: a public diagonal matrix without negative entries."""
         return np.asarray(np.diag(np.maximum(self.ridges - ridge, 0.0)))
 
     def design(self, codes: npt.NDArray[np.int64]) -> BinnedDesign:

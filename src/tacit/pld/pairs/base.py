@@ -353,7 +353,7 @@ _NEAR, _SHORTEST = 1.5, 4
 def stretches(members: Sequence[tuple[Pair, int]], most: int) -> list[Sequence[tuple[Pair, int]]]:
     """A group cut into stretches of at most `most` with near parameters.
 
-    What serves all rows of a stretch is as wide and as fine as its largest parameter asks for.
+    A rule for all rows of a stretch must be as wide and as fine as its largest parameter requires.
     """
     cuts: list[int] = [0]
     first: float | None = None

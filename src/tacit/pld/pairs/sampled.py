@@ -209,8 +209,8 @@ class SampledReplacementPair(Pair):
     A record that moves a sum by mu noise deviations in one direction is exchanged for one that moves it as
     far in the other, and takes part with probability q. The likelihood ratio rises with the output, because
     the first mixture over the standard density rises and the second falls, so that thresholds are best tests.
-    Reflection of the outputs exchanges the two: the pair is its own swap. No other two directions are told apart better
-    (theorem `poisson-gaussian-replace-one`).
+    Reflection of the outputs exchanges the two: the pair is its own swap. No other two directions are easier to
+    distinguish (theorem `poisson-gaussian-replace-one`).
     """
 
     mu: float

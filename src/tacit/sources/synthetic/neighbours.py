@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 MOODS = ("high", "low", "mixed", "missing", "outside", "plain")
-"""What the rows of the unit are like."""
+"""The kind of rows of the unit."""
 SIZES = (12, 0, 30, 3)
 """Rows that both tables have."""
 UNKNOWN = ("key-a", "key-b", "key-c")
