@@ -121,7 +121,7 @@ def test_a_withdrawn_release(place: Path, capsys: pytest.CaptureFixture[str]) ->
     code, out, _ = said(capsys, "verify out --ledger survey.ledger")
     assert code == 1
     assert "withdrawn on" in out
-    assert "is what was made, but it was withdrawn or replaced since" in out
+    assert "is unchanged, but was withdrawn or replaced since" in out
     assert "DO NOT USE THESE NUMBERS" in said(capsys, "release plan.toml --out again")[1]
     page = Path("again/report.html").read_text()
     shown = page[: page.index("<details")]

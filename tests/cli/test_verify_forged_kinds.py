@@ -243,7 +243,7 @@ def test_what_is_told_beside_the_choice_is_not_called_checked(copy: Callable[[st
     place = copy(folder)
     forge(place, release, change)
     assert any(
-        "tells the other mechanisms" in str(f) or "claims" in str(f) for f in looked(place) if not f.holds
+        "names the other mechanisms" in str(f) or "claims" in str(f) for f in looked(place) if not f.holds
     )
 
 

@@ -128,7 +128,7 @@ def test_a_second_ledger_is_refused_unless_said(folder: Path) -> None:
     assert release(written(folder, "second.toml", 0.25, rest=f"{named}another = true\n"), "b") == 0
     assert spent(folder / "second.ledger") == 0.25
     assert release(written(folder, "again.toml", 0.125, rest=named), "c") == 0, "it was said once"
-    with pytest.raises(LedgerError, match="name the one"):
+    with pytest.raises(LedgerError, match="name the intended one"):
         curator(folder / "visits.parquet").release(tacit.count(), epsilon=0.1)
     with pytest.raises(InvalidParameter, match="True or False"):
         curator(folder / "visits.parquet", another_ledger="no")

@@ -273,7 +273,7 @@ def test_one_of_ten_is_withdrawn_and_nine_stand(place: Path, capsys: pytest.Capt
     file = Path("out/values/c4.csv")
     file.write_text(file.read_text().replace("value", "VALUE"))
     assert main(["verify", "out", "--ledger", "survey.ledger"]) == 1
-    assert capsys.readouterr().out.splitlines()[-1].startswith("this release is not what was made")
+    assert capsys.readouterr().out.splitlines()[-1].startswith("this release was changed")
 
 
 def test_all_of_a_charge_are_withdrawn(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -283,7 +283,7 @@ def test_all_of_a_charge_are_withdrawn(place: Path, capsys: pytest.CaptureFixtur
     assert main(["ledger", "withdraw", "survey.ledger", "1", "--note", "wrong"]) == 0
     assert capsys.readouterr().out.startswith("charge 1 is withdrawn; the charge stays paid (")
     assert main(["verify", "out", "--ledger", "survey.ledger"]) == 1
-    assert capsys.readouterr().out.splitlines()[-1].endswith("but it was withdrawn or replaced since")
+    assert capsys.readouterr().out.splitlines()[-1].endswith("but was withdrawn or replaced since")
 
 
 def test_a_cell_is_judged_by_its_farther_end() -> None:
