@@ -709,8 +709,7 @@ def read_plan_text(text: str, path: Path, *, releases: bool = True, lists: bool 
     bound = budget.bound()
     if releases and "release" not in data and "running" in data:
         raise EmptyComposition(
-            what="the list of releases",
-            hint="this plan contains only a running total: use tacit running PLAN",
+            what="the list of releases", hint="this plan has only a running total: use tacit running PLAN"
         )
     asks = asks_in(data.get("release")) if releases or "release" in data else ()
     running = _running(data["running"]) if "running" in data else None
