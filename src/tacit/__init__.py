@@ -302,44 +302,14 @@ if TYPE_CHECKING:
     from tacit import (
         synthesis as synthesis,
     )
-    from tacit.accounting import (
-        account,
-        calibrate,
-        dp_sgd,
-        events,
-        filter_for,
-        privacy_curve,
-    )
-    from tacit.curator import (
-        Curator,
-        Plan,
-        Query,
-        Release,
-        Releases,
-        query,
-    )
-    from tacit.curator.custodian import (
-        inspect,
-        inspect_privately,
-        suggest,
-    )
-    from tacit.curator.fitting import (
-        least_squares,
-    )
-    from tacit.curator.functions import (
-        classifier,
-        density,
-        regression_function,
-    )
-    from tacit.curator.plan_files import (
-        read_plan,
-    )
+    from tacit.accounting import account, calibrate, dp_sgd, events, filter_for, privacy_curve
+    from tacit.curator import Curator, Plan, Query, Release, Releases, query
+    from tacit.curator.custodian import inspect, inspect_privately, suggest
+    from tacit.curator.fitting import least_squares
+    from tacit.curator.functions import classifier, density, regression_function
+    from tacit.curator.plan_files import read_plan
     from tacit.curator.synthesised import synthesise
-    from tacit.errors import (
-        BudgetExceeded,
-        NoLaw,
-        TacitError,
-    )
+    from tacit.errors import BudgetExceeded, NoLaw, TacitError
     from tacit.functions.models import (
         PrivateKernelRegressor,
         PrivateLogisticRegression,
@@ -368,27 +338,10 @@ if TYPE_CHECKING:
         rows,
         subsample,
     )
-    from tacit.ledger import (
-        Ledger,
-    )
-    from tacit.server.client import (
-        connect,
-    )
-    from tacit.sources import (
-        Schema,
-        bins,
-        category,
-        date,
-        derived,
-        files,
-        flag,
-        integer,
-        join,
-        number,
-    )
-    from tacit.sources.error_boundary import (
-        watch,
-    )
+    from tacit.ledger import Ledger
+    from tacit.server.client import connect
+    from tacit.sources import Schema, bins, category, date, derived, files, flag, integer, join, number
+    from tacit.sources.error_boundary import watch
     from tacit.statistics import (
         clamping_bounds,
         contingency,

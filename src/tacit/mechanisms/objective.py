@@ -23,6 +23,7 @@ from tacit.exact.arrays import Floats
 from tacit.exact.checks import positive, refuse_if, set_fields, whole
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact, down, up
+from tacit.exact.search import bisected
 from tacit.guarantees import GaussianDP, Profile, gaussian_budget
 from tacit.mechanisms.base import Mechanism, Released, epsilon_parameter, on_grid, shown
 from tacit.mechanisms.gaussian import RoundedGaussian, delta_parameter
@@ -310,10 +311,7 @@ def smallest_shrink(attempt: Callable[[int], T | None], most: int) -> T | None:
         if high >= most:
             return None
         low, high = high, min(max(2 * high, 1), most)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if made(middle) is not None else (middle, high)
-    return made(high)
+    return made(bisected(lambda shrink: made(shrink) is not None, low, high)[1])
 
 
 def known_loss(loss: object) -> None:
@@ -339,9 +337,7 @@ def _largest(epsilon: float, delta: float) -> float:
     low, high = 0.0, 1.0
     while GaussianDP(mu=high).delta(epsilon) <= delta:
         low, high = high, 2 * high
-    for _ in range(50):
-        middle = (low + high) / 2
-        low, high = (middle, high) if GaussianDP(mu=middle).delta(epsilon) <= delta else (low, middle)
+    low, _ = bisected(lambda mu: GaussianDP(mu=mu).delta(epsilon) > delta, low, high, halvings=50)
     if low == 0:
         raise no_room(epsilon)
     return low

@@ -28,6 +28,7 @@ from tacit.exact.checks import flag, members, positive, set_fields, text, whole
 from tacit.exact.data_classes import dataclass
 from tacit.exact.integers import add_exact
 from tacit.exact.rounding import Exact, exact_parameter
+from tacit.exact.search import bisected
 from tacit.guarantees import Guarantee, Neighbours, People, Unit, rows
 from tacit.mechanisms.base import Released, epsilon_parameter
 from tacit.mechanisms.propose_test_release import Tested, _ByTest
@@ -439,11 +440,10 @@ class LeastSquares:
                 [[v - (less if i == j else 0) for j, v in enumerate(row)] for i, row in enumerate(products)]
             )
 
-        low, high = 0, self.rows + 1
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if above(middle) else (low, middle)
-        return low if self.counted else min(low, max(0, (self.rows + self.unit_rows - own) // self.unit_rows))
+        largest, _ = bisected(lambda k: not above(k), 0, self.rows + 1)
+        if self.counted:
+            return largest
+        return min(largest, max(0, (self.rows + self.unit_rows - own) // self.unit_rows))
 
     def of_steps(self, steps: npt.NDArray[np.int64], *, spacing: Exact) -> tuple[list[int], int]:
         """Coefficients in steps and the distance, of rows on the grid (columns, then the outcome) without gaps."""

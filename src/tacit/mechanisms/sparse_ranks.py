@@ -18,6 +18,7 @@ from tacit.exact.checks import whole
 from tacit.exact.data_classes import dataclass
 from tacit.exact.integers import integer_array
 from tacit.exact.rounding import Exact, exact_parameter
+from tacit.exact.search import bisected
 from tacit.mechanisms.base import shown
 from tacit.mechanisms.rank_selection import SelectedBins, Selections, Whole, turns
 from tacit.noise.distributions.finite import uniform_below_secret
@@ -220,9 +221,8 @@ class SparseRankSelection(Selections):
 
     def _at_weight(self, weight: int) -> int:
         """The last range before which there is at most this weight: bisection, with as many steps for every weight."""
-        low, high = 0, 1 << max(1, (self.bins - 1).bit_length())
-        while high - low > 1:
-            middle = (low + high) // 2
-            inside = middle < self.bins and int(self.weight_below(min(middle, self.bins))) <= weight
-            low, high = (middle, high) if inside else (low, middle)
-        return low
+
+        def beyond(place: int) -> bool:
+            return place >= self.bins or int(self.weight_below(min(place, self.bins))) > weight
+
+        return bisected(beyond, 0, 1 << max(1, (self.bins - 1).bit_length()))[0]

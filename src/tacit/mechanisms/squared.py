@@ -25,6 +25,7 @@ from tacit.exact.balls import ball, precision, upper
 from tacit.exact.checks import non_negative, probability, set_fields, whole
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact, exact_parameter
+from tacit.exact.search import bisected
 from tacit.guarantees import Approximate
 from tacit.mechanisms.base import epsilon_parameter
 from tacit.mechanisms.gaussian import delta_parameter
@@ -58,11 +59,11 @@ def squared_norm_scale(*, dimension: int, epsilon: Exact, delta: Exact) -> float
     d = whole("dimension", dimension, least=1)
     price, miss = float(epsilon_parameter(epsilon)), float(delta_parameter(delta))
     low, high = 1e-6 / price, (math.sqrt(d) + 100) * (1 + 1 / price)
-    while high - low > 1e-12 * high:
-        middle = (low + high) / 2
-        fits = chi_delta(dimension=d, noise_scale=middle, epsilon=price) <= miss
-        low, high = (low, middle) if fits else (middle, high)
-    return high
+
+    def fits(scale: float) -> bool:
+        return chi_delta(dimension=d, noise_scale=scale, epsilon=price) <= miss
+
+    return bisected(fits, low, high, relative=1e-12)[1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,10 +133,7 @@ class SquaredExponential:
                     value=delta,
                     must=f"be above {_SLACK:g}: the sums of the curve are floats",
                 )
-        while high - low > 1e-6 * high:
-            middle = (low + high) / 2
-            low, high = (low, middle) if made(middle).delta(price) <= miss else (middle, high)
-        return made(high)
+        return made(bisected(lambda scale: made(scale).delta(price) <= miss, low, high, relative=1e-6)[1])
 
     def _law(self, state: int) -> Categorical:
         spread = 2 * Fraction(self.noise_scale) ** 2

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tacit.anonymity import check_table
 from tacit.attacks import intersection, possible_values
+from tacit.exact.search import bisected
 from tacit.guarantees import Concentrated, GaussianDP
 from tacit.report.figures import ACCENT, INK, MUTED, SHADE, label
 from tacit.reproduce.base import Made, Reproduction, spread
@@ -173,11 +174,7 @@ def by_renyi(k: float, epsilon: float, delta: float) -> float:
 def _solved(largest: float, fits: object) -> float:
     """The largest parameter with which a bound is (epsilon, delta)-private, to 12 digits from below."""
     assert callable(fits)
-    low, high = 0.0, largest
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low
+    return bisected(lambda value: not fits(value), 0.0, largest, halvings=60)[0]
 
 
 def by_concentrated(k: float, epsilon: float, delta: float) -> float:

@@ -24,6 +24,7 @@ from tacit.errors import EmptyComposition, InvalidParameter, TooManyCells, Unkno
 from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.checks import members, set_fields
 from tacit.exact.data_classes import dataclass
+from tacit.exact.search import bisected
 from tacit.guarantees import Unit
 from tacit.mechanisms import Laplace, RoundedGaussian
 from tacit.mechanisms.spreads import PartNoise, normal_factor
@@ -448,11 +449,7 @@ def mixed_quantile(laws: tuple[tuple[float, float, int], ...], miss: float, *, n
     def missed(t: float) -> float:
         return 1 - 2 * float((np.sin(waves * t) * phi / (math.pi * order)).sum()) + 2 * cut + SLACK
 
-    low, high = 0.0, period / 2
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (low, middle) if missed(middle) <= miss else (middle, high)
-    return high + wide
+    return bisected(lambda t: missed(t) <= miss, 0.0, period / 2, halvings=60)[1] + wide
 
 
 def table(
