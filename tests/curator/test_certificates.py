@@ -185,3 +185,27 @@ def test_a_view_of_ones_own_is_believed_to_be_total(parquet: Path) -> None:
         said = curator.release(tacit.count(), epsilon=0.5).certificate
     assert len(said["data"]["conditions"]) == 1
     assert "view" in said["data"]["conditions"][0]
+
+
+def test_a_certificate_tells_when_its_release_began_and_not_how_long_the_read_took(
+    make: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time of a read depends on the rows: the time of its end is told by no certificate."""
+    clock = ["2026-01-31T12:00:00+00:00"]
+    monkeypatch.setattr("tacit.curator.curator._now", lambda: clock[0])
+    from tacit.curator import curator as module
+
+    reading = module.read_cells
+
+    def slow(*given: Any, **words: Any) -> Any:
+        clock[0] = "2026-01-31T12:47:11+00:00"
+        return reading(*given, **words)
+
+    monkeypatch.setattr(module, "read_cells", slow)
+    with make(budget=tacit.Pure(epsilon=1.0)) as curator:
+        releases = curator.release(plan_of(curator))
+    assert clock[0].endswith("47:11+00:00")
+    for release in releases:
+        told = json.loads(release.to_json())
+        assert told["made"] == told["ledger"]["time"] == "2026-01-31T12:00:00+00:00"
+        assert "12:47" not in release.to_json()

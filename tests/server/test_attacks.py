@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,13 +15,23 @@ import httpx
 import pytest
 
 from support.ledgers import quick_folder
-from support.servers import Served, csrf, form_of, people_of, served, settings_for, table_of
+from support.servers import (
+    DECLARED,
+    ROWS,
+    Served,
+    csrf,
+    form_of,
+    people_of,
+    served,
+    settings_for,
+    table_of,
+)
 from tacit.cli import main
 from tacit.errors import InvalidParameter, NotAllowed
 from tacit.server import jobs, work
 from tacit.server.demo import checked, fill
 from tacit.server.desk import Desk, opened
-from tacit.server.store import JOBS, PEOPLE, TABLES, now
+from tacit.server.store import AUDIT, JOBS, PEOPLE, TABLES, now
 from tacit.server.worker import Worker
 
 COUNT = {"releases": [{"kind": "count"}], "spend": {"epsilon": 0.5}}
@@ -434,3 +445,141 @@ def test_a_character_of_the_code_0_is_nothing_and_no_fault_of_the_database(desk_
     anybody = desk_server.client()
     said = {"csrf": csrf(anybody.get("/sign-in").text), "name": "a\0", "password": "a word or two"}
     assert anybody.post("/sign-in", data=said).status_code == 422
+
+
+# --- a second attack ------------------------------------------------------------------------------------------
+def test_a_proposal_about_made_up_rows_is_refused(desk_server: Served) -> None:
+    """It stayed for ever: nobody withdraws or keeps a rehearsal."""
+    client, officer = desk_server.client("andy"), desk_server.client("olga")
+    page = desk_server.wait(client, ask(client, act="rehearse", where="age > 71").url.path.split("/")[2])
+    said = {"csrf": csrf(officer.get("/account").text), "act": "propose", "reason": "made-up reason"}
+    assert officer.post(page.url.path, data=said).status_code == 403
+    assert "made-up reason" not in desk_server.client("clara").get("/requests").text
+
+
+def test_who_may_ask_for_no_more_leaves_no_request_in_the_ledger() -> None:
+    """The request was written before the refusal: an approver met a question that no page could show."""
+    with quick_folder() as folder, served(settings_for(Path(folder) / "desk"), workers=False) as found:
+        people_of(found.desk)
+        table_of(found.desk)
+        found.desk.ledger(row(found.desk)).demand(True, by="clara")
+        values = job_of(found.desk, submitted(found.desk, "andy"))
+        with found.desk.store.transaction() as connection:
+            for i in range(jobs.MOST_WAITING):
+                connection.execute(JOBS.insert().values(**{**values, "id": f"w{i}", "key": f"k{i}"}))
+        assert ask(found.client("andy"), pay="5").status_code == 422
+        head = {"Authorization": f"Bearer {found.token('andy')}"}
+        path = f"{found.url}/api/v1/tables/people/request"
+        assert httpx.post(path, json=COUNT, headers=head).status_code == 429
+        assert found.desk.ledger(row(found.desk)).requests() == {}
+
+
+def test_who_may_ask_no_more_has_no_jobs_that_wait(desk: Desk) -> None:
+    """Another role on the page People: what had waited was still charged and answered."""
+    mine, others = submitted(desk, "andy"), submitted(desk, "ben", COUNT | {"spend": {"epsilon": 0.25}})
+    desk.accounts.set_roles("andy", ["analyst", "auditor"], by="clara")
+    assert job_of(desk, mine)["state"] == "queued"
+    desk.accounts.set_roles("andy", ["auditor"], by="clara")
+    assert job_of(desk, mine)["state"] == "cancelled"
+    assert job_of(desk, others)["state"] == "queued"
+
+
+def test_what_could_not_be_checked_is_not_said_to_be_wrong(desk_server: Served) -> None:
+    """The labels are under no signature: the page said "DOES NOT HOLD" of them."""
+    job, client = released(desk_server, "andy", where="age > 53"), desk_server.client("andy")
+    said = {"csrf": csrf(client.get("/account").text), "act": "verify"}
+    page = client.post(f"/releases/{job}", data=said).text
+    assert "Everything that could be checked holds" in page
+    assert "not checked: labels and titles are those of the custodian" in page
+    assert "DOES NOT HOLD" not in page
+
+
+def test_files_of_several_folders_are_named_from_the_folder_above_them(tmp_path: Path) -> None:
+    """The plan of a release, which may be published, held the whole path of the second file."""
+    for name in ("one", "two"):
+        (tmp_path / "data" / name).mkdir(parents=True)
+        (tmp_path / "data" / name / "visits.csv").write_text(ROWS)
+    folder = tmp_path / "desk"
+    folder.mkdir()
+    listed = ", ".join(f'"{tmp_path}/data/{name}/visits.csv"' for name in ("one", "two"))
+    (folder / "server.toml").write_text(f"[connections.visits]\npath = [{listed}]\n")
+    with opened(settings_for(folder)) as found:
+        data, beside = found.chosen("connection:visits")
+        assert (data["path"], beside) == (["one/visits.csv", "two/visits.csv"], tmp_path / "data")
+        found.pool = found.slow = Direct()  # type: ignore[assignment]
+        people_of(found)
+        clara = person(found, "clara")
+        found.add_table("visits", "Visits", {**DECLARED, "data": {**data, "version": "1"}}, beside, clara)
+        place = found.place(found.table("visits", clara))
+        work.release(place, COUNT, "clara", found.settings.releases / "x", key="k")
+        assert str(tmp_path) not in (found.settings.releases / "x" / "plan.toml").read_text()
+
+
+def test_streams_that_begin_at_once_are_counted(desk: Desk) -> None:
+    """Forty at the same moment all began: each looked before any was counted."""
+    for _ in range(12):
+        desk.may_stream("andy")
+    with pytest.raises(NotAllowed, match="follow more"):
+        desk.may_stream("andy")
+    desk.may_stream("ben")
+    desk.end_stream("andy")
+    desk.may_stream("andy")
+
+
+def test_streams_that_ended_make_room(desk_server: Served) -> None:
+    client = desk_server.client("andy")
+    quote = {"title": "x", "asked": {}, "digest": "d", "key": "k", "price": "p"}
+    job = jobs.submit(desk_server.desk.store, quote, table="people", version="2026", person="andy", request=97)
+    for _ in range(15):
+        assert client.get(f"/jobs/{job}/events").status_code == 200
+        assert client.request("HEAD", f"/jobs/{job}/events").status_code == 200
+    # The reader of the last byte is a moment ahead of the server.
+    until = time.monotonic() + 30
+    while desk_server.desk._streams.get("andy", 0) and time.monotonic() < until:
+        time.sleep(0.01)
+    assert desk_server.desk._streams.get("andy", 0) == 0
+
+
+def test_denied_and_stolen_things_are_in_the_audit_log(desk_server: Served) -> None:
+    """A token that was revoked, and pages that are not for who asks, were tried without a trace."""
+    token, store = desk_server.token("ben"), desk_server.desk.store
+    head = {"Authorization": f"Bearer {token}"}
+    found = desk_server.desk.accounts.token(token)
+    assert found is not None
+    desk_server.desk.accounts.revoke("ben", found.token)
+    assert httpx.get(f"{desk_server.url}/api/v1/tables", headers=head).status_code == 401
+    last = store.all(AUDIT)[-1]
+    assert (last["who"], last["what"], last["about"]) == ("ben", "refused: a token that has ended", "test")
+    desk_server.client("ben").get("/tables/nothing%0Ahere")
+    last = store.all(AUDIT)[-1]
+    assert (last["who"], last["about"]) == ("ben", "GET /tables/nothing%0Ahere")
+    assert last["what"] == "refused: nothing there for them"
+    count = len(store.all(AUDIT))
+    httpx.get(f"{desk_server.url}/api/v1/tables", headers={"Authorization": "Bearer tacit_nobodys"})
+    desk_server.client().get("/public/nothing")
+    assert len(store.all(AUDIT)) == count
+
+
+def test_two_names_for_one_file_at_the_same_moment_are_one_table(tmp_path: Path) -> None:
+    """Where no note can lie beside the file, both became tables, with two budgets for the same people."""
+    (tmp_path / "desk").mkdir()
+    (tmp_path / "desk" / "server.toml").write_text('ledgers = "kept"\n')
+    with opened(settings_for(tmp_path / "desk")) as found:
+        people_of(found)
+        root, clara = found.settings.roots["tables"], person(found, "clara")
+        (root / "people.csv").write_text(ROWS)
+        tried = []
+
+        class Between(Direct):
+            def call(self, name: str, *given: Any, seconds: float) -> Any:
+                if name == "declare" and not tried:
+                    tried.append("other")
+                    found.add_table("other", "Other", DECLARED, root, clara)
+                    for note in root.glob("*.ledger*"):
+                        note.unlink()
+                return super().call(name, *given, seconds=seconds)
+
+        found.slow = Between()  # type: ignore[assignment]
+        with pytest.raises(InvalidParameter, match="another table here"):
+            found.add_table("people", "People", DECLARED, root, clara)
+        assert [t["name"] for t in found.store.all(TABLES)] == ["other"]

@@ -319,11 +319,13 @@ class Curator:
             kept = read_choice(plan, outcome.charge)
             return self._releases(kept, outcome.answer, said=outcome.corrections)
         with charge_made():
+            # Before a row is read: a certificate with the time of the end would tell how long the read took.
+            began = _now()
             try:
                 with self._reading:
                     digest = _digest(table, ledger.bounding_key)
                     answers = self._read(plan, table, facts)
-                made = self._made(table, facts, outcome)
+                made = self._made(table, facts, outcome, began)
                 recorded = encode(answers, {**made, "said": said_digests(plan, made)})
             except BaseException:
                 with contextlib.suppress(TacitError):
@@ -360,10 +362,10 @@ class Curator:
 
         return contributed(ledger, request, read, check=check_of(self.budget))
 
-    def _made(self, table: Table, charged: Facts, paid: Ticket) -> dict[str, Any]:
+    def _made(self, table: Table, charged: Facts, paid: Ticket, began: str) -> dict[str, Any]:
         """The origin of an answer, kept with it: a replay states the origin of the first answer."""
         return {
-            "time": _now(),
+            "time": began,
             "sequence": paid.sequence,
             "entry": paid.digest,
             "noise": CIPHER if self.publishable else SEEDED,

@@ -144,7 +144,7 @@ class Directory:
                 )  # fmt: skip
 
     def set_roles(self, name: str, roles: Iterable[str], *, by: str) -> None:
-        """Other roles for an account; one custodian always stays."""
+        """Other roles for an account; one custodian always stays. Jobs that wait end with the right to ask."""
         given = checked_roles(roles)
         with self._store.transaction() as connection:
             rows = [dict(r._mapping) for r in connection.execute(sa.select(PEOPLE))]
@@ -154,6 +154,8 @@ class Directory:
             if not others and "custodian" not in given:
                 raise NotAllowed(who=by, what=f"change {name}", reason="the server would have no custodian")
             connection.execute(sa.update(PEOPLE).where(PEOPLE.c.name == name).values(roles=json.dumps(given)))
+        if not {"analyst", "custodian"} & set(given):
+            self._cancel_waiting(name, "the account may ask no more")
 
     def set_active(self, name: str, active: bool, *, by: str) -> None:
         """Close an account, or open it again. Its sessions and tokens end, and so do its waiting jobs."""
@@ -163,10 +165,13 @@ class Directory:
         if not active:
             self.end_sessions(name)
             self._store.change(TOKENS, [TOKENS.c.person == name], revoked=1)
-            self._store.change(
-                JOBS, [JOBS.c.person == name, JOBS.c.state == "queued"],
-                state="cancelled", message="the account was closed; nothing was charged", ended=now(),
-            )  # fmt: skip
+            self._cancel_waiting(name, "the account was closed")
+
+    def _cancel_waiting(self, name: str, why: str) -> None:
+        self._store.change(
+            JOBS, [JOBS.c.person == name, JOBS.c.state == "queued"],
+            state="cancelled", message=f"{why}; nothing was charged", ended=now(),
+        )  # fmt: skip
 
     def reset(self, name: str, *, by: str) -> str:
         """A link with which a person sets a new password. It voids the key on the server, sessions and tokens."""
@@ -412,12 +417,18 @@ class Directory:
         self._store.audit(person.name, "made a token", label)
         return secret
 
-    def token(self, secret: str) -> WebSession | None:
+    def token(self, secret: str, address: str = "") -> WebSession | None:
         """Whom a token acts for, if it is valid."""
         if not secret.startswith("tacit_") or len(secret) > 200:
             return None
         found = self._store.one(TOKENS, digest=digest_of(secret))
-        if found is None or found["revoked"] or found["expires"] < now() or found["created"] > now() + AHEAD:
+        if found is None:
+            return None
+        if found["revoked"] or found["expires"] < now() or found["created"] > now() + AHEAD:
+            # Somebody may have it who should not.
+            self._store.audit(
+                str(found["person"]), "refused: a token that has ended", str(found["label"]), address
+            )
             return None
         person = self.person(str(found["person"]))
         if person is None:

@@ -143,6 +143,7 @@ def request(call: WebCall) -> Any:
         raise InvalidParameter(parameter="note", value=type(note).__name__, must="be a text")
     quote = desk.quote(found, asked, call.person.name)
     _own_key(call, quote, str(found["version"]), False)
+    jobs.room(desk.store, call.person.name)
     made = desk.pool.call(
         "request", desk.place(found), asked, call.person.name, desk.limits, note[:300], seconds=20
     )

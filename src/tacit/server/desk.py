@@ -18,6 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import sqlalchemy as sa
 from starlette.requests import Request
 
 from tacit.errors import InvalidParameter, LedgerError, NotAllowed, TacitError, UnknownName
@@ -199,17 +200,24 @@ class Desk:
         place = place_of(row, self.settings.database)
         made = self.slow.call("declare", place, by.name, seconds=60)
         row["ledger"] = row["ledger"] or made["place"]
-        self.store.add(TABLES, **row)
+        with self.store.turn() as connection:
+            # Once more, and nobody in between: the same file may have been declared meanwhile, by another name.
+            self._undeclared(said["data"]["path"], beside, connection)
+            connection.execute(sa.insert(TABLES).values(**row))
         self.store.add(VERSIONS, table=name, version=row["version"], time=now(), by=by.name)
         self.store.audit(by.name, "added a table", name)
         return name
 
-    def _undeclared(self, paths: str | list[str], beside: Path) -> None:
+    def _undeclared(
+        self, paths: str | list[str], beside: Path, connection: sa.Connection | None = None
+    ) -> None:
         """Refuse a file that another table of this server has: if no note can lie beside the file, it would get a
         second ledger and so a second budget.
         """
         mine = _resolved(paths, beside)
-        for other in self.store.all(TABLES):
+        query = sa.select(TABLES)
+        others = self.store.all(TABLES) if connection is None else connection.execute(query).mappings().all()
+        for other in others:
             known = _resolved(json.loads(other["declaration"])["data"]["path"], Path(str(other["beside"])))
             if mine & known:
                 raise InvalidParameter(
@@ -381,21 +389,16 @@ class Desk:
         return not any(shown) and any(self.state(j) == "running" for j in rows)
 
     def may_stream(self, person: str) -> None:
-        """Refuse a person's surplus streams of events, so that nobody takes all connections."""
+        """Count a stream of events of a person; refuse a surplus one, so that nobody takes all connections."""
         with self._lock:
             if self._streams.get(person, 0) >= MOST_STREAMS:
                 raise NotAllowed(who=person, what="follow more jobs", reason=CROWDED, hint="close other tabs")
-
-    @contextmanager
-    def stream(self, person: str) -> Iterator[None]:
-        """One stream of events of a person, while it runs."""
-        with self._lock:
             self._streams[person] = self._streams.get(person, 0) + 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._streams[person] -= 1
+
+    def end_stream(self, person: str) -> None:
+        """A stream that was counted has ended."""
+        with self._lock:
+            self._streams[person] -= 1
 
     def cancel(self, job: Row, person: Member) -> None:
         """Cancel a job of this person; a request is taken back in the ledger, too, so that nobody decides about it."""
@@ -618,10 +621,10 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _beside(words: Mapping[str, Any]) -> tuple[dict[str, Any], Path]:
-    """A connection's words with paths relative to the folder of its first one, for paths below it."""
+    """A connection's words with paths relative to the folder above all of them: plans of releases show them."""
     paths = words["path"] if isinstance(words["path"], list) else [words["path"]]
-    folder = _above(Path(paths[0]))
-    named = [os.path.relpath(p, folder) if Path(p).is_relative_to(folder) else p for p in paths]
+    folder = Path(os.path.commonpath([_above(Path(p)) for p in paths]))
+    named = [os.path.relpath(p, folder) for p in paths]
     return {**words, "path": named if isinstance(words["path"], list) else named[0]}, folder
 
 

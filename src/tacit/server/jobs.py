@@ -78,14 +78,7 @@ def submit(
         if is_same(known, quote, person, version, rehearsal):
             return number
         number = new_secret(12)
-    waiting = store.all(JOBS, person=person, state="queued")
-    if len(waiting) >= MOST_WAITING:
-        raise NotAllowed(
-            who=person,
-            what="ask for more now",
-            reason=CROWDED,
-            hint=f"{len(waiting)} of your jobs wait",
-        )
+    room(store, person)
     try:
         store.add(
             JOBS, id=number, table=table, person=person, title=quote["title"], plan=json.dumps(quote["asked"]),
@@ -98,6 +91,18 @@ def submit(
         if known is None or not is_same(known, quote, person, version, rehearsal):
             raise NotAllowed(who=person, what="send this form", reason="its number is taken") from None
     return number
+
+
+def room(store: ServerStore, person: str) -> None:
+    """Refuses a person of whom many jobs wait; also before a request is written into a ledger, where it would stay."""
+    waiting = store.all(JOBS, person=person, state="queued")
+    if len(waiting) >= MOST_WAITING:
+        raise NotAllowed(
+            who=person,
+            what="ask for more now",
+            reason=CROWDED,
+            hint=f"{len(waiting)} of your jobs wait",
+        )
 
 
 def is_same(job: Row, quote: Mapping[str, Any], person: str, version: str, rehearsal: bool) -> bool:

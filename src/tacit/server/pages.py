@@ -6,13 +6,14 @@ import asyncio
 import contextlib
 import json
 import mimetypes
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from tacit.errors import InvalidParameter, LedgerError, NotAllowed, TacitError
 from tacit.ledger.entries import fingerprint
@@ -117,6 +118,7 @@ def _requested(call: WebCall, table: Row, asked: dict[str, Any], quote: dict[str
         known, quote, call.person.name, str(table["version"]), False
     ):
         return str(known["id"])
+    jobs.room(desk.store, call.person.name)
     made = desk.pool.call(
         "request",
         desk.place(table),
@@ -238,18 +240,30 @@ def job_events(call: WebCall) -> Response:
         except (NotFound, TacitError):
             return ""
 
-    desk.may_stream(call.person.name)
-
     async def events() -> AsyncIterator[bytes]:
-        with desk.stream(session.person.name):
-            for _ in range(3600):
-                state = await run_in_threadpool(look)
-                yield f"data: {json.dumps({'state': state, 'words': jobs.WORDS.get(state, '')})}\n\n".encode()
-                if state not in ("queued", "running"):
-                    return
-                await asyncio.sleep(tick)
+        for _ in range(3600):
+            state = await run_in_threadpool(look)
+            yield f"data: {json.dumps({'state': state, 'words': jobs.WORDS.get(state, '')})}\n\n".encode()
+            if state not in ("queued", "running"):
+                return
+            await asyncio.sleep(tick)
 
-    return StreamingResponse(events(), media_type="text/event-stream")
+    desk.may_stream(session.person.name)
+    return _Stream(events(), lambda: desk.end_stream(session.person.name))
+
+
+class _Stream(StreamingResponse):
+    """Events that somebody was counted for; whichever way it ends, also before its first event, it is told."""
+
+    def __init__(self, events: AsyncIterator[bytes], ended: Callable[[], None]) -> None:
+        super().__init__(events, media_type="text/event-stream")
+        self._ended = ended
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._ended()
 
 
 # --- requests ----------------------------------------------------------------------------------------------
@@ -479,7 +493,7 @@ def release_act(call: WebCall) -> Response:
             # A reason may quote a value.
             found["findings"] = [{**f, "why": ""} for f in found["findings"]]
         return release_page(call, findings=found)
-    if act == "propose" and "approver" in access:
+    if act == "propose" and "approver" in access and not job["rehearsal"]:
         if not reason:
             raise InvalidParameter(parameter="reason", value=None, must="be given")
         desk.store.add(

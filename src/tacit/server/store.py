@@ -197,6 +197,14 @@ class ServerStore:
         with self._told(), self._engine.begin() as connection:
             yield connection
 
+    @contextmanager
+    def turn(self) -> Iterator[Connection]:
+        """One transaction in which nobody else has a turn; on PostgreSQL no other server either."""
+        with self.transaction() as connection:
+            if self.database:
+                connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7234502)")
+            yield connection
+
     # --- short forms ---------------------------------------------------------------------------------
     def one(self, table: sa.Table, /, **where: Any) -> Row | None:
         """The row with these values, or None."""

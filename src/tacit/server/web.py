@@ -294,7 +294,7 @@ def _answer(call: WebCall, body: bytes) -> Response:
         if route.api:
             given = request.headers.get("authorization", "")
             token = given[7:].strip() if given[:7].lower() == "bearer " else ""
-            call.session = desk.accounts.token(token) if token else None
+            call.session = desk.accounts.token(token, call.address) if token else None
         else:
             call.session = desk.accounts.session(cookies.get(COOKIE, ""))
         who = call.session.person.name if call.session else call.address
@@ -317,6 +317,10 @@ def _answer(call: WebCall, body: bytes) -> Response:
         response = route.call(call)
         return response if isinstance(response, Response) else json_reply(response)
     except NotFound:
+        if call.session is not None and "{" in route.path and "public" not in route.roles:
+            # What is not there and what is not for them look alike, here too.
+            about = f"{route.method} {quote(str(request.scope['path']))}"
+            desk.store.audit(call.session.person.name, "refused: nothing there for them", about, call.address)
         return failure(
             call,
             desk,
