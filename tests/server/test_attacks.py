@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
+import shutil
 import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
 import pytest
+from sqlalchemy.engine import make_url
 
 from support.ledgers import quick_folder
 from support.servers import (
@@ -27,11 +31,12 @@ from support.servers import (
     table_of,
 )
 from tacit.cli import main
-from tacit.errors import InvalidParameter, NotAllowed
+from tacit.errors import InvalidParameter, LedgerError, NotAllowed
 from tacit.server import jobs, work
 from tacit.server.demo import checked, fill
 from tacit.server.desk import Desk, opened
-from tacit.server.store import AUDIT, JOBS, PEOPLE, TABLES, now
+from tacit.server.pool import Pool, RemoteProblem
+from tacit.server.store import AUDIT, JOBS, PEOPLE, TABLES, in_schema, now
 from tacit.server.worker import Worker
 
 COUNT = {"releases": [{"kind": "count"}], "spend": {"epsilon": 0.5}}
@@ -255,6 +260,46 @@ def test_no_sentence_names_a_folder_of_the_server(desk: Desk) -> None:
     assert "people.csv is not there" in found["message"]
     assert str(folder) not in found["message"]
     assert desk.unplaced(f"no {folder}/a.csv in {desk.settings.folder}/b") == "no a.csv in b"
+
+
+def test_no_sentence_names_the_database(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ledger that could not be read told an analyst the host of the database and its name."""
+    from tacit.ledger.store import place_name
+
+    url = "postgresql://desk:secret@db.internal.example:5432/people"
+    name = place_name(make_url(in_schema(url, "tacit_ledger_x")))
+    assert "db.internal.example" in name
+    told = str(LedgerError(ledger=name, reason="is not a ledger"))
+    monkeypatch.setattr(desk, "settings", replace(desk.settings, database=url))
+    assert "db.internal" not in desk.unplaced(told)
+    assert "the ledger in the server's database is not a ledger" in desk.unplaced(told)
+    work.confine_to([], [], url)
+    try:
+        assert "db.internal" not in work.problem(LedgerError(ledger=name, reason="is lost"))["message"]
+    finally:
+        work.confine_to([])
+    pool = Pool([], processes=1, said=desk.unplaced)
+    monkeypatch.setattr(
+        pool,
+        "_started",
+        lambda _: SimpleNamespace(
+            ask=lambda *_: {"problem": work.problem(LedgerError(ledger=name, reason="x"))}
+        ),
+    )
+    with pytest.raises(RemoteProblem) as problem:
+        pool.call("quote", seconds=1)
+    assert "db.internal" not in problem.value.message
+
+
+def test_an_answer_that_was_paid_is_not_called_free_when_its_files_are_made_again(
+    desk_server: Served,
+) -> None:
+    job, client = released(desk_server, "andy", where="age > 54"), desk_server.client("andy")
+    assert "answered from the record" not in client.get(f"/releases/{job}").text
+    shutil.rmtree(desk_server.settings.releases / job)
+    assert "answered from the record" not in client.get(f"/releases/{job}").text
+    other = released(desk_server, "ben", where="age > 54")
+    assert "answered from the record" in desk_server.client("ben").get(f"/releases/{other}").text
 
 
 @pytest.mark.parametrize("value", [
@@ -529,7 +574,9 @@ def test_streams_that_begin_at_once_are_counted(desk: Desk) -> None:
 def test_streams_that_ended_make_room(desk_server: Served) -> None:
     client = desk_server.client("andy")
     quote = {"title": "x", "asked": {}, "digest": "d", "key": "k", "price": "p"}
-    job = jobs.submit(desk_server.desk.store, quote, table="people", version="2026", person="andy", request=97)
+    job = jobs.submit(
+        desk_server.desk.store, quote, table="people", version="2026", person="andy", request=97
+    )
     for _ in range(15):
         assert client.get(f"/jobs/{job}/events").status_code == 200
         assert client.request("HEAD", f"/jobs/{job}/events").status_code == 200
@@ -583,3 +630,23 @@ def test_two_names_for_one_file_at_the_same_moment_are_one_table(tmp_path: Path)
         with pytest.raises(InvalidParameter, match="another table here"):
             found.add_table("people", "People", DECLARED, root, clara)
         assert [t["name"] for t in found.store.all(TABLES)] == ["other"]
+
+
+def test_whoever_signs_sees_bins_and_levels(desk_server: Served) -> None:
+    """The page told "counts for each income", and the edges between which one income lies stood nowhere."""
+    head = {"Authorization": f"Bearer {desk_server.token('andy')}"}
+    asked = [
+        {"kind": "histogram", "column": "income", "bins": [0, 1049, 1050, 5000]},
+        {"kind": "quantiles", "column": "age", "at": [0.01, 0.99], "where": "region = 'north'"},
+        {"kind": "mean", "column": "age", "by": [{"column": "income", "bins": [0, 777, 5000]}]},
+    ]
+    path = f"{desk_server.url}/api/v1/tables/people/request"
+    made = httpx.post(path, json={"releases": asked, "spend": {"epsilon": 0.019}}, headers=head).json()
+    page = desk_server.client("olga").get(f"/requests/people/{made['request']}").text
+    for words in (
+        "bins = [0, 1049, 1050, 5000]",
+        "at = [0.01, 0.99]",
+        "where = \"region = 'north'\"",
+        '"bins": [0, 777, 5000]',
+    ):
+        assert words in html.unescape(page), words

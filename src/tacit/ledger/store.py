@@ -389,7 +389,7 @@ class Store:
         self.path: Path | None = found if isinstance(found, Path) else None
         self._url: URL | None = None if isinstance(found, Path) else found
         self.wait_seconds = positive("wait_seconds", wait_seconds)
-        self.name = str(self.path) if self._url is None else _shown(self._url)
+        self.name = str(self.path) if self._url is None else place_name(self._url)
         self._wait = self.wait_seconds
         self._owner, self._lock = os.getpid(), threading.RLock()
         self._engine: Any = None if self._url is None else self._new_engine(self._url)
@@ -685,7 +685,7 @@ def is_there(where: str | os.PathLike[str], *, wait_seconds: float) -> bool:
     return Store(where, wait_seconds=wait_seconds).exists()
 
 
-def _shown(url: URL) -> str:
+def place_name(url: URL) -> str:
     host = url.host or "local socket"
     return f"postgresql {host}/{url.database or ''}"
 

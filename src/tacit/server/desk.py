@@ -37,7 +37,7 @@ from tacit.server.store import (
     ServerStore,
     new_secret,
     now,
-    without_folders,
+    without_places,
 )
 from tacit.server.web import NotFound, Rates
 from tacit.server.worker import ledger_of, place_of
@@ -68,9 +68,9 @@ class Desk:
             self.store, session_hours=limits.session_hours, idle_minutes=limits.idle_minutes
         )
         self.rates = Rates(limits.requests_per_minute)
-        self.pool = Pool(self.folders, processes=2)
+        self.pool = Pool(self.folders, processes=2, said=self.unplaced)
         # Apart from prices, which nobody keeps waiting: files made again, verification, declarations.
-        self.slow = Pool(self.folders, processes=1, wait=120.0)
+        self.slow = Pool(self.folders, processes=1, wait=120.0, said=self.unplaced)
         self.workers = Workers(self)
         self._ledgers: dict[str, Ledger] = {}
         self._lock = threading.Lock()
@@ -96,8 +96,8 @@ class Desk:
         return [*self.folders, settings.folder, *([] if settings.ledgers is None else [settings.ledgers])]
 
     def unplaced(self, text: str) -> str:
-        """A sentence without the operator's folders."""
-        return without_folders(text, self.named)
+        """A sentence without the operator's folders and database."""
+        return without_places(text, self.named, self.settings.database)
 
     @cached_property
     def templates(self) -> Any:
@@ -489,6 +489,8 @@ class Desk:
         out = self.files(job)
         found = dict(json.loads(out.with_name(f"{out.name}.json").read_text(encoding="utf-8")))
         found.pop("noted", None)
+        # Files that were made again come from the record, whoever paid.
+        found["replayed"] = bool(job["replayed"])
         return found
 
     def forget_files(self, job: Row) -> None:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tacit.errors import InvalidParameter
+from tacit.errors import InvalidParameter, visible
 from tacit.server.web import WebCall
 
 # --- asking ------------------------------------------------------------------------------------------------
@@ -150,6 +150,13 @@ def words_of(question: Mapping[str, Any]) -> str:
     if question.get("where"):
         parts.append(f"where {question['where']}")
     return " ".join(parts)
+
+
+def plan_words_of(question: Mapping[str, Any]) -> str:
+    """Everything that a question says, a word a line: whoever signs it sees bins and levels, too."""
+    return "\n".join(
+        f"{visible(str(k))} = {visible(json.dumps(v, ensure_ascii=False))}" for k, v in question.items()
+    )
 
 
 # --- declaring ---------------------------------------------------------------------------------------------

@@ -461,9 +461,7 @@ def release_page(call: WebCall, **values: Any) -> Response:
     """A release: the tables with intervals, files, certificate, and the possible actions."""
     job, access = _release(call)
     answer = call.desk.answer(job)
-    files = sorted(
-        p.relative_to(call.desk.files(job)).as_posix() for p in call.desk.files(job).rglob("*") if p.is_file()
-    )
+    files = _listed(call.desk.files(job))
     others = [
         j for j in call.desk.store.all(JOBS, table=job["table"], state="done", rehearsal=0)
         if j["charge"] > job["charge"] and "custodian" in access and call.desk.state(j) == "done"
@@ -548,6 +546,15 @@ def release_file(call: WebCall) -> Response:
     return _file(call.desk.files(job), name)
 
 
+FIRST = ("report.html", "values/", "certificates/")
+
+
+def _listed(folder: Path) -> list[str]:
+    """The files of a release: what people read first comes first."""
+    names = [p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()]
+    return sorted(names, key=lambda n: ([not n.startswith(word) for word in FIRST], n))
+
+
 def _file(folder: Path, name: str) -> Response:
     """A file on the folder's own list; None for any other name."""
     listed = {p.relative_to(folder).as_posix(): p for p in folder.rglob("*") if p.is_file()}
@@ -587,7 +594,7 @@ def public_page(call: WebCall) -> Response:
     corrections = call.desk.corrections(job)
     answer = None if corrections else call.desk.answer(job)
     folder = call.desk.files(job)
-    files = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
+    files = _listed(folder)
     if corrections:
         files = [f for f in files if f.startswith("certificates/")]
     return _fresh(

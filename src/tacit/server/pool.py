@@ -110,8 +110,11 @@ def child_environment() -> dict[str, str]:
 class Pool:
     """Some processes. They start when they are first needed, or when `warm` is called."""
 
-    def __init__(self, folders: Sequence[Path], *, processes: int = 2, wait: float = 20.0) -> None:
-        self._folders, self._wait = list(folders), wait
+    def __init__(
+        self, folders: Sequence[Path], *, processes: int = 2, wait: float = 20.0,
+        said: Callable[[str], str] = str,
+    ) -> None:  # fmt: skip
+        self._folders, self._wait, self._said = list(folders), wait, said
         self._free: queue.LifoQueue[_Child | None] = queue.LifoQueue()
         for _ in range(processes):
             self._free.put(None)
@@ -132,7 +135,8 @@ class Pool:
         finally:
             self._free.put(child)
         if "problem" in answer:
-            raise RemoteProblem(answer["problem"])
+            found = answer["problem"]
+            raise RemoteProblem({**found, **{w: self._said(found[w]) for w in ("message", "hint")}})
         return answer["answer"]
 
     def _started(self, old: _Child | None) -> _Child:

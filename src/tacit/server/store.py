@@ -20,6 +20,7 @@ from sqlalchemy.engine import Connection, Engine, make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from tacit.errors import InvalidParameter, LedgerError
+from tacit.ledger.store import place_name
 
 SCHEMA = "tacit_server"
 _meta = sa.MetaData()
@@ -280,8 +281,13 @@ def in_schema(database: str, schema: str) -> str:
     return f"{database}{joint}options={quote(f'-csearch_path={schema}')}"
 
 
-def without_folders(text: str, folders: Iterable[Path]) -> str:
-    """A sentence without the operator's folders: it shows the name below a folder, and not the place of the folder."""
+def without_places(text: str, folders: Iterable[Path], database: str = "") -> str:
+    """A sentence without the operator's folders and without the host and the name of the database.
+
+    It shows the name below a folder, and not the place of the folder.
+    """
+    if database:
+        text = text.replace(place_name(make_url(database)), "in the server's database")
     known = {str(p) for f in folders for p in (f, f.resolve())} - {"/", "."}
     for folder in sorted(known, key=len, reverse=True):
         text = text.replace(f"{folder}/", "")

@@ -83,6 +83,7 @@ FILTERS: dict[str, Any] = {
     "amount": amount,
     "bound": bound_words,
     "question": forms.words_of,
+    "plan": forms.plan_words_of,
 }
 
 

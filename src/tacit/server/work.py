@@ -23,7 +23,7 @@ from tacit.curator.plan_files import PlanFile, described, parse_toml, read_plan_
 from tacit.curator.text import _plan_rows, priced, told_of
 from tacit.errors import BadData, InvalidParameter, NotAllowed, TacitError, TooManyCells, visible
 from tacit.guarantees import Guarantee
-from tacit.server.store import without_folders
+from tacit.server.store import without_places
 
 NEVER = "given"
 """Keys of a release that a server does not take: assumptions about the data are the custodian's."""
@@ -122,19 +122,21 @@ def checked(asked: Any, limits: Values) -> dict[str, Any]:
 
 _folders: list[Path] = []
 _named: list[Path] = []
+_database: list[str] = [""]
 
 
 def unplaced(text: str) -> str:
-    """A sentence of the library, without the folders of this server."""
-    return without_folders(text, _named)
+    """A sentence of the library, without the folders and the database of this server."""
+    return without_places(text, _named, _database[0])
 
 
-def confine_to(folders: list[Path], named: list[Path] | None = None) -> None:
-    """Limits this process to tables below these folders; errors name none of these folders."""
+def confine_to(folders: list[Path], named: list[Path] | None = None, database: str = "") -> None:
+    """Limits this process to tables below these folders; errors name none of these folders, and no database."""
     from tacit.sources.opening.frames import confine
 
     _folders[:] = [folder.resolve() for folder in folders]
     _named[:] = [*folders, *(named or ())]
+    _database[0] = database
     confine(folders)
 
 

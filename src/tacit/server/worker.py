@@ -258,7 +258,7 @@ def main() -> None:
     # A server that a script started in the background ignores SIGINT, and its processes with it; a wish to stop is one.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     said = json.loads(sys.stdin.buffer.readline())
-    work.confine_to([Path(f) for f in said["folders"]], [Path(f) for f in said["named"]])
+    work.confine_to([Path(f) for f in said["folders"]], [Path(f) for f in said["named"]], said["database"])
     store = ServerStore(Path(said["folder"]), said["database"])
     worker = Worker(store, Path(said["releases"]), said["database"], float(said["tick"]))
 
