@@ -686,6 +686,7 @@ def is_there(where: str | os.PathLike[str], *, wait_seconds: float) -> bool:
 
 
 def place_name(url: URL) -> str:
+    """A database in sentences: its host and its name, without who signs in or the password."""
     host = url.host or "local socket"
     return f"postgresql {host}/{url.database or ''}"
 

@@ -249,10 +249,10 @@ def job_events(call: WebCall) -> Response:
             await asyncio.sleep(tick)
 
     desk.may_stream(session.person.name)
-    return _Stream(events(), lambda: desk.end_stream(session.person.name))
+    return _EventStream(events(), lambda: desk.end_stream(session.person.name))
 
 
-class _Stream(StreamingResponse):
+class _EventStream(StreamingResponse):
     """Events that somebody was counted for; whichever way it ends, also before its first event, it is told."""
 
     def __init__(self, events: AsyncIterator[bytes], ended: Callable[[], None]) -> None:
