@@ -74,7 +74,7 @@ def main(runs: int) -> None:
         counts = np.histogram(values, edges)[0]
         middle, errors = float(np.median(values)), {}
         for share in SHARES:
-            quantile_choice.INTERVAL_SHARE = share  # type: ignore[misc]
+            quantile_choice.SHARES = (share,)  # type: ignore[misc]
             how: Any = quantile_choice.assign_quantiles(question, price(epsilon=epsilon))
             source, found = SeededSource(seed=5), []
             for _ in range(runs):

@@ -453,7 +453,7 @@ def query(
     """A statistic for a plan: `query(count(by="state"), name="by state", weight=2)`, or with a price of its own.
 
     `interval` is the confidence of the intervals, `rows` a public guess at the rows of a cell, for expected errors.
-    `interval=False` asks for quantiles alone: their intervals are bought with a tenth of the price, others are free.
+    `interval=False` asks for quantiles alone: their intervals are bought with a part of the price, others are free.
     `sampling=True` declares that the rows are independent draws from a population, and makes the intervals of means
     and proportions speak about that. `public` declares totals that are public already (`tacit.public_totals`).
     `target` is an error to aim at: releases that share a price then err in proportion to their targets.
