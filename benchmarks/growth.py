@@ -1,4 +1,4 @@
-"""How fast work grows: exponents of processor time in releases, charges, rows, keys and columns.
+"""How fast work grows: exponents of processor time in releases, charges, rows, keys, categories, columns and holders.
 
     python benchmarks/growth.py            # all lines; exit status 1 if one grows faster than its limit
     python benchmarks/growth.py verify     # lines whose name has this word
@@ -28,7 +28,10 @@ from tacit.cli import main as tacit
 LIMIT = 1.15
 RUNS = 2
 ALLOWED: dict[str, tuple[float, str]] = {
-    "release, in releases": (1.35, "each certificate lists the names of all releases: shows from 300 on"),
+    "aggregator, in holders": (
+        2.1,
+        "up to 200 holders all share masks with all, n^2 sealed shares; a ring would cost a delta",
+    ),
 }
 PLAN = """
 [data]
@@ -52,20 +55,40 @@ high = 100
 _HOME = tempfile.TemporaryDirectory()
 
 
-def folder(*, releases: int = 1, rows: int = 1_000, keys: int = 4) -> Path:
-    """A table and a plan in a folder of their own."""
+def folder(
+    *,
+    releases: int = 1,
+    rows: int = 1_000,
+    keys: int = 4,
+    columns: int = 0,
+    categories: int = 0,
+    people: bool = False,
+) -> Path:
+    """A table and a plan in a folder of their own; of people, each has five rows, and four count."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     place = Path(tempfile.mkdtemp(dir=_HOME.name))
     rng = np.random.default_rng(1)
     table = {"key": rng.integers(0, keys + 1, rows), "age": rng.integers(0, 100, rows)}
+    declared = PLAN.format(keys=keys)
+    if people:
+        table["who"] = rng.integers(0, max(rows // 5, 1), rows)
+        declared = declared.replace('unit = "rows"', 'unit = "people"\ncolumn = "who"\nat_most = 4')
+    if categories:
+        words = [f"w{i:07d}" for i in range(categories)]
+        table["word"] = np.array(words)[rng.integers(0, categories, rows)]
+        declared += f'[schema.word]\nkind = "category"\nkeys = {words}\n'
+    for i in range(columns):
+        table[f"c{i}"] = table["age"]
+        declared += f'[schema.c{i}]\nkind = "integer"\nlow = 0\nhigh = 100\n'
     pq.write_table(pa.table(table), place / "table.parquet")
     asked = "".join(
-        f'[[release]]\nname = "r{i}"\nkind = "count"\nby = "key"\nwhere = "age > {i % 97}"\nepsilon = 0.01\n'
+        f'[[release]]\nname = "r{i}"\nkind = "count"\nby = "{"word" if categories else "key"}"\n'
+        f'where = "age > {i % 97}"\nepsilon = 0.01\n'
         for i in range(releases)
     )
-    (place / "plan.toml").write_text(PLAN.format(keys=keys) + asked)
+    (place / "plan.toml").write_text(declared + asked)
     return place
 
 
@@ -100,6 +123,48 @@ def charged(charges: int) -> str:
     return str(made(Path(tempfile.mkdtemp(dir=_HOME.name)) / "long.ledger", charges))
 
 
+def holders(count: int) -> Callable[[], None]:
+    """What the aggregator does in a joint sum of so many holders, three tenths of whom leave: its own work alone."""
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    from tacit.noise.source import default_source
+    from tacit.parties import Aggregator, Holder, Session, Sizes
+    from tacit.parties.masks import random_bytes
+
+    sizes = Sizes(holders=count, fewest=max(3, count * 7 // 10), colluding=count // 10)
+    keys = [Ed25519PrivateKey.from_private_bytes(random_bytes(default_source())) for _ in range(count)]
+    session = Session(
+        sizes=sizes, keys=tuple(k.public_key().public_bytes_raw() for k in keys), length=100, about=bytes(32),
+        nonce=random_bytes(default_source()),
+    )  # fmt: skip
+    members = [
+        Holder(session=session, index=i, key=k, contribute=lambda: np.ones(100, dtype=np.uint64))
+        for i, k in enumerate(keys)
+    ]
+    total, waiting = Aggregator(session=session), {i: h.start() for i, h in enumerate(members)}
+    said: list[list[bytes]] = []
+    left = count // 10
+    while True:
+        first = {"shares": 0, "masked": left, "reveal": 2 * left}.get(total.stage)
+        gone = set() if first is None else set(range(first, first + left))
+        said.append([raw for i, raw in waiting.items() if i not in gone])
+        for raw in said[-1]:
+            total.handle(raw)
+        sent = total.advance()
+        if total.stage == "done":
+            break
+        waiting = {i: members[i].handle(raw) for i, raw in sent.items()}
+
+    def again() -> None:
+        aggregator = Aggregator(session=session)
+        for raws in said:
+            for raw in raws:
+                aggregator.handle(raw)
+            aggregator.advance()
+
+    return again
+
+
 Line = tuple[tuple[int, ...], Callable[[int], Any], Callable[[Any], Any]]
 
 
@@ -122,7 +187,15 @@ def lines() -> dict[str, Line]:
         "ledger show, in charges": (charges, charged, lambda place: run("ledger", "show", place)),
         "ledger verify, in charges": (charges, charged, lambda place: run("ledger", "verify", place)),
         "release, in rows": ((500_000, 2_000_000, 8_000_000), lambda n: folder(rows=n), release),
+        "release, in people's rows": (
+            (250_000, 1_000_000, 4_000_000),
+            lambda n: folder(rows=n, people=True),
+            release,
+        ),
         "release, in keys": ((1_000, 4_000, 16_000), lambda n: folder(keys=n), release),
+        "release, in categories": ((4_000, 16_000, 64_000), lambda n: folder(categories=n), release),
+        "release, in columns": ((64, 256, 1_024), lambda n: folder(columns=n), release),
+        "aggregator, in holders": ((12, 48, 192), lambda n: holders(max(n, 4)), lambda work: work()),
     }
 
 

@@ -19,6 +19,7 @@ from tacit.errors import BudgetExceeded, InvalidParameter, LedgerCorrupt, Ledger
 from tacit.exact.canonical import canonical, sha256
 from tacit.guarantees import Approximate, Concentrated, Guarantee, Pure, RandomData, people, rows
 from tacit.ledger import Ledger, Recorded, Ticket, export, overview, recount, verify_ledger
+from tacit.ledger.export import screen
 
 
 def reserved(ledger: Ledger, *arguments: Any, **changes: Any) -> Ticket:
@@ -323,6 +324,27 @@ def test_the_overview_adds_up(place: str) -> None:
         "eve": 0,
     }
     assert [c["state"] for c in found["charges"]] == ["committed", "failed", "reserved"]
+
+
+def test_the_last_charges_are_those_of_the_overview(place: str) -> None:
+    """What `tacit ledger show` prints adds nothing up anew, and says the same."""
+    ledger = Ledger.create(place, budget=promise(1.0), shares={"eve": Pure(epsilon=0.5)})
+    for number, who in enumerate(["ann", "bob", "ann", "bob", "bob"]):
+        ledger.run(ask(f"q{number}", 0.0625, analyst=who), lambda number=number: number)
+    ledger.fail(reserved(ledger, "f", 0.125, analyst="bob"))
+    reserved(ledger, "open", 0.125, analyst="bob")
+    ledger.withdraw(3, note="a column was wrong")
+    ledger.supersede(1, with_=9, note="new rows")
+    ledger.note("audited", about=5)
+    whole = json.loads(json.dumps(overview(ledger)))
+    for opened in (ledger, Ledger.open(place)):
+        for most in (0, 1, 3, 99):
+            found = json.loads(json.dumps(screen(opened, most=most)))
+            last = whole["charges"][-most:] if most else []
+            assert found == {**whole, "charges": last, "older": 7 - len(last)}
+        found = screen(opened, most=1, wanted=lambda body: body["analyst"] == "ann")
+        assert (found["charges"], found["older"]) == ([whole["charges"][2]], 1)
+        assert found["analysts"]["bob"]["charges"] == 5
 
 
 def test_declarations_stay_with_the_charge(place: str) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime
 import json as json_text
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,19 +56,23 @@ def show(
     Totals cover the whole ledger, even if filters print less of it. --json has every charge that the filters select.
     """
     from tacit.ledger import Ledger, overview
+    from tacit.ledger.export import screen
 
     day = "" if since is None else _day(since)
-    found = overview(Ledger.open(where, wait_seconds=wait))
+
+    def wanted(one: Mapping[str, Any]) -> bool:
+        return (
+            one["time"] >= day
+            and (analyst is None or one.get("analyst", one.get("by")) == analyst)
+            and (version is None or one.get("version") == version)
+        )
+
+    opened = Ledger.open(where, wait_seconds=wait)
+    found = overview(opened) if json or whole else screen(opened, most=SCREEN, wanted=wanted)
     if analyst is not None and analyst not in found["analysts"]:
         raise UnknownName(what="analyst of this ledger", name=analyst, known=found["analysts"])
     for kind in ("charges", "requests", "notes", "looks"):
-        found[kind] = [
-            one
-            for one in found[kind]
-            if one["time"] >= day
-            and (analyst is None or one.get("analyst", one.get("by")) == analyst)
-            and (version is None or one.get("version") == version)
-        ]
+        found[kind] = [one for one in found[kind] if wanted(one)]
     if json:
         print_json(found)
         return
@@ -111,7 +115,9 @@ def _shown(found: dict[str, Any], *, most: int | None = None) -> Iterator[str]:
     last = {
         kind: found[kind] if most is None else found[kind][-most:] for kind in ("charges", "notes", "looks")
     }
-    left_out = [f"{len(found[k]) - len(v):,} {k}" for k, v in last.items() if len(found[k]) > len(v)]
+    older = {kind: len(found[kind]) - len(shown) for kind, shown in last.items()}
+    older["charges"] += found.get("older", 0)
+    left_out = [f"{number:,} {kind}" for kind, number in older.items() if number]
     if left_out:
         yield f"older ones are not shown: {', '.join(left_out)} (--all; --analyst, --version, --since)"
     for charge in last["charges"]:

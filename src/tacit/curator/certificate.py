@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cache
 from pathlib import Path
@@ -183,11 +183,39 @@ def signed(content: dict[str, Any], key: SigningKey | None) -> dict[str, Any]:
 
 
 def manifest(
-    files: dict[str, str], *, plan: str, ledger: dict[str, Any], written: dict[str, Any]
-) -> dict[str, Any]:
-    """All files of a release with their digests, by their names in the folder, and their sources."""
+    files: dict[str, str], *, plan: str, ledger: dict[str, Any], written: dict[str, Any],
+    releases: Sequence[str] = (),
+) -> dict[str, Any]:  # fmt: skip
+    """All files of a release with their digests, by their names in the folder, and their sources; the names of the
+    releases, where each certificate has their digest alone.
+    """
     listed = dict(sorted(files.items()))
-    return {"format": MANIFEST, "plan": plan, "ledger": ledger, "written": written, "files": listed}
+    said = {"format": MANIFEST, "plan": plan, "ledger": ledger, "written": written, "files": listed}
+    return {**said, "releases": list(releases)} if releases else said
+
+
+LISTED = 100
+"""A certificate lists the names of all releases of its plan up to so many, a public number."""
+
+
+def by_digest(names: Iterable[str]) -> dict[str, Any]:
+    """The names of a long plan in each of its certificates: their number, and the digest of the sorted list.
+
+    n certificates with n names each would grow with the square of n. Whoever has the certificates has the names.
+    """
+    listed = sorted(names)
+    return {"number": len(listed), "sha256": sha256(canonical(listed))}
+
+
+def names_of(made: Mapping[str, Any], plan: Plan) -> list[str] | dict[str, Any]:
+    """The names of a plan's releases in its certificates, in the form that the record of the answer says."""
+    names = [r.name for r in plan.releases]
+    return by_digest(names) if made.get("names") == "digest" else names
+
+
+def form_of_names(plan: Plan) -> dict[str, str]:
+    """What the record of a new answer says of that form; answers of earlier versions say nothing, and list them."""
+    return {"names": "digest"} if len(plan.releases) > LISTED else {}
 
 
 # A release as bytes and back: what the ledger keeps, so that a repeated question is answered from the record.
@@ -320,7 +348,8 @@ def _settled(plan: Plan, planned: Planned, made: dict[str, Any]) -> dict[str, An
     Kept as text, so that a caller who changes a certificate does not change the next one.
     """
     data = made["data"]
-    place = ("certificate", planned.name, made["noise"], bool(data["bounded"]), tuple(data.get("seen", ())))
+    seen, names = tuple(data.get("seen", ())), made.get("names")
+    place = ("certificate", planned.name, made["noise"], bool(data["bounded"]), seen, names)
     if place not in plan.kept:
         said = _said(plan, planned, made)
         try:
@@ -380,11 +409,19 @@ def _said(plan: Plan, planned: Planned, made: dict[str, Any]) -> dict[str, Any]:
         "theorems": list(theorems),
         "plan": {
             "digest": plan.digest,
-            "releases": [r.name for r in plan.releases],
+            "releases": _names_once(plan, made),
             "charge": plan.charge.record,
             "charged_by": plan.charged.theorem,
         },
     }
+
+
+def _names_once(plan: Plan, made: dict[str, Any]) -> Any:
+    """The digest of a long list is made once a plan."""
+    place = ("names", made.get("names"))
+    if place not in plan.kept:
+        plan.kept[place] = names_of(made, plan)
+    return plan.kept[place]
 
 
 def said_digest(certificate: dict[str, Any]) -> str:

@@ -18,7 +18,7 @@ from typing import Any, NoReturn, overload
 from tacit.curator.agreement import agreed
 from tacit.curator.assignments import NoisyParts
 from tacit.curator.cells import RULE
-from tacit.curator.certificate import CIPHER, SEEDED, decode, encode, said_digests, versions
+from tacit.curator.certificate import CIPHER, SEEDED, decode, encode, form_of_names, said_digests, versions
 from tacit.curator.charging import check_of, payable, payable_exactly, standing_of
 from tacit.curator.choice import choice_of, read_choice
 from tacit.curator.contributing import SharePlan, contributed, share_of
@@ -325,7 +325,7 @@ class Curator:
                 with self._reading:
                     digest = _digest(table, ledger.bounding_key)
                     answers = self._read(plan, table, facts)
-                made = self._made(table, facts, outcome, began)
+                made = {**self._made(table, facts, outcome, began), **form_of_names(plan)}
                 recorded = encode(answers, {**made, "said": said_digests(plan, made)})
             except BaseException:
                 with contextlib.suppress(TacitError):

@@ -22,7 +22,7 @@ from tacit.curator.agreement import agreed
 from tacit.curator.assignments import Assignment
 from tacit.curator.cells import csv_text
 from tacit.curator.certificate import CERTIFICATE_FORMAT as FORMAT
-from tacit.curator.certificate import EARLIER, MANIFEST, PublicKey, certify, is_bound, said_digest
+from tacit.curator.certificate import EARLIER, MANIFEST, PublicKey, by_digest, certify, is_bound, said_digest
 from tacit.curator.charging import Charged
 from tacit.curator.choice import WRONG, as_recorded, calibrated, read_assignment, read_choice, same_noise
 from tacit.curator.plan_files import PlanFile, read_plan, read_text
@@ -153,9 +153,9 @@ LAST = 4
 
 
 def export_findings(
-    place: Path, files: Mapping[str, Any], certificates: Mapping[str, Mapping[str, Any]]
+    place: Path, files: Mapping[str, Any], certificates: Mapping[str, Mapping[str, Any]], listed: Any = None
 ) -> Iterator[tuple[str, bool | None, str]]:
-    """The checks of each exported file, with their results and reasons."""
+    """The checks of each exported file, with their results and reasons; `listed` are the manifest's names."""
     for name in sorted(files):
         path = PurePosixPath(name)
         if path.parent == PurePosixPath("sdmx") and path.suffix == ".csv":
@@ -164,6 +164,7 @@ def export_findings(
     if WORKBOOK in files:
         what = f"{WORKBOOK} has the numbers of all files of values"
         names = next((said["plan"].get("releases") for said in certificates.values()), None)
+        names = listed if isinstance(names, dict) else names
         if not isinstance(names, list):
             yield what, False, "no certificate names the releases"
             return
@@ -327,7 +328,8 @@ def verify_release(
     found += _agreement(listed, certificates)
     found += _plan(place, certificates)
     found += _ledger(place, ledger, certificates)
-    found += [CheckResult(what=w, holds=h, why=y) for w, h, y in export_findings(place, files, certificates)]
+    exported = export_findings(place, files, certificates, listed.get("releases"))
+    found += [CheckResult(what=w, holds=h, why=y) for w, h, y in exported]
     found += _signatures({"manifest.json": listed, **certificates}, key)
     return Verified(findings=tuple(found))
 
@@ -395,18 +397,32 @@ MADE = ("data", "versions", "noise_source")
 def _agreement(listed: dict[str, Any], certificates: dict[str, dict[str, Any]]) -> Iterator[CheckResult]:
     """One plan, one charge, one answer: certificates and manifest name the same ones, and none is missing."""
     first = next(iter(certificates.values()), {})
+    held, last, all_there = sorted(PurePosixPath(n).stem for n in certificates), None, False
     for name, said in certificates.items():
         same = said["plan"].get("digest") == listed.get("plan") and said["ledger"] == listed.get("ledger")
         yield CheckResult(what=f"{name} is about the plan and the charge of the manifest", holds=same)
         wanted = said["plan"].get("releases")
-        stems = sorted(file_stem(n) for n in wanted if isinstance(n, str)) if isinstance(wanted, list) else []
-        held = sorted(PurePosixPath(n).stem for n in certificates)
-        yield CheckResult(what=f"every release that {name} names has its certificate", holds=stems == held)
+        if last is None or wanted != last:
+            last, all_there = wanted, _all_there(wanted, listed.get("releases"), held)
+        yield CheckResult(what=f"every release that {name} names has its certificate", holds=all_there)
         if "choice" in said:
             other = [part for part in ("made", *MADE) if said[part] != first[part]]
             other += [] if said["made"] == said["ledger"].get("time") else ["time"]
             why = f"another {', '.join(other)}" if other else ""
             yield CheckResult(what=f"{name} was made together with the others", holds=not other, why=why)
+
+
+def _all_there(wanted: Any, names: Any, held: list[str]) -> bool:
+    """Are these the certificates of the names, or of the manifest's names where only their digest is said?"""
+    if isinstance(wanted, dict):
+        if not isinstance(names, list) or not all(isinstance(n, str) for n in names):
+            return False
+        if wanted != by_digest(names):
+            return False
+        wanted = names
+    if not isinstance(wanted, list):
+        return False
+    return sorted(file_stem(n) for n in wanted if isinstance(n, str)) == held
 
 
 def _plan(place: Path, certificates: dict[str, dict[str, Any]]) -> Iterator[CheckResult]:
@@ -632,7 +648,9 @@ def _compared(
 def _made(said: dict[str, Any]) -> dict[str, Any]:
     """The origin of the answer, from the certificate."""
     data = {"bounded": False, **said["data"]}
-    return {"time": said["made"], "noise": said["noise_source"], "data": data, "versions": said["versions"]}
+    names = {"names": "digest"} if isinstance(said["plan"].get("releases"), dict) else {}
+    made = {"time": said["made"], "noise": said["noise_source"], "data": data, "versions": said["versions"]}
+    return {**made, **names}
 
 
 def _ledger(place: Path, where: str | None, certificates: dict[str, dict[str, Any]]) -> Iterator[CheckResult]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from tacit.errors import NoLaw
@@ -20,6 +20,7 @@ from tacit.ledger.ledger import Ledger
 from tacit.ledger.log import FORMAT, History
 from tacit.ledger.on_random_data import standing_of
 from tacit.ledger.register import Open
+from tacit.ledger.tables import Connection
 
 
 def overview(ledger: Ledger) -> dict[str, Any]:
@@ -27,9 +28,37 @@ def overview(ledger: Ledger) -> dict[str, Any]:
     return ledger._read_all(lambda history: _overview(ledger, history))
 
 
-def _overview(ledger: Ledger, history: History) -> dict[str, Any]:
+def screen(
+    ledger: Ledger, *, most: int, wanted: Callable[[Mapping[str, Any]], bool] = lambda body: True
+) -> dict[str, Any]:
+    """The overview with the last `most` charges that are wanted, by what their entries say, and with open requests.
+
+    `older` is the number of wanted charges before these. Every link of the chain is checked, and no sum is added up
+    anew: what is spent is what the end of the chain states, as for a charge.
+    """
+    if isinstance(ledger.budget.condition, RandomData):  # a gamma is made of all charges
+        return _cut(ledger._read_all(lambda history: _overview(ledger, history)), most, wanted)
+
+    def look(connection: Connection) -> dict[str, Any]:
+        end = ledger._end(connection, wanted, most)
+        if end is None:
+            return _cut(_overview(ledger, ledger._history(connection)), most, wanted)
+        found = _overview(ledger, end.history, end.counts)
+        return {**found, "older": end.found - len(found["charges"])}
+
+    return ledger._store.read(look)
+
+
+def _cut(found: dict[str, Any], most: int, wanted: Callable[[Mapping[str, Any]], bool]) -> dict[str, Any]:
+    charges = [c for c in found["charges"] if wanted(c)]
+    last = charges[-most:] if most else []
+    open_ = [r for r in found["requests"] if r["state"] != "closed"]
+    return {**found, "charges": last, "requests": open_, "older": len(charges) - len(last)}
+
+
+def _overview(ledger: Ledger, history: History, counts: Counter[str] | None = None) -> dict[str, Any]:
     charges, state = list(history.charges.values()), history.state
-    counts = Counter(c.analyst for c in charges)
+    counts = Counter(c.analyst for c in charges) if counts is None else counts
     names = {*counts, *(name for name in state.shares if name != "*")}
     said: dict[int, list[Entry]] = {}
     for entry in history.said:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hmac
 import json
-from collections import OrderedDict
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import field, replace
@@ -316,6 +316,17 @@ class History:
 STATES = {"": "reserved", "commit": "committed", "failed": "failed"}
 
 
+@dataclass(slots=True)
+class End:
+    """The last charges of a chain, as a history that has no others; `found` of them were wanted, and `counts` says how
+    many each analyst has.
+    """
+
+    history: History
+    counts: Counter[str] = field(default_factory=Counter)
+    found: int = 0
+
+
 def committed(entry: Entry) -> Committed:
     """The place of the answer of a `commit` entry."""
     said = entry.body["answer"]
@@ -600,6 +611,49 @@ class Log:
         for _ in self._checked(connection, self._all):
             pass
         return self._all
+
+    def _end(
+        self, connection: Connection, wanted: Callable[[Mapping[str, Any]], bool], most: int
+    ) -> End | None:
+        """What a screen shows of the chain; None if a link of it does not hold, which the whole walk will name.
+
+        Every link is checked, and the last one is that of the keyed head: so each entry is letter by letter what was
+        written. What the entries add up to is read from the state at the end, which the last one names.
+        """
+        self._sync(connection)
+        end = End(history=self._at_the_start())
+        try:
+            linked = self._linked_to_the_end(connection, end, wanted, most)
+        except (ValueError, KeyError, TypeError, ZeroDivisionError, RecursionError, TacitError):
+            return None
+        return end if linked else None
+
+    def _linked_to_the_end(
+        self, connection: Connection, end: End, wanted: Callable[[Mapping[str, Any]], bool], most: int
+    ) -> bool:
+        history, last = end.history, deque[Entry](maxlen=most)
+        for sequence, digest, content in pages(connection, after=0, up_to=self._sequence):
+            if not content.isascii() or sha256(content) != digest:
+                return False
+            body = json.loads(content)
+            if (sequence, body["previous"]) != (history.sequence + 1, history.digest):
+                return False
+            entry = Entry(sequence=sequence, digest=digest, content=content, body=body)
+            if entry.kind == "reserve":
+                end.counts[body["analyst"]] += 1
+                if wanted(body):
+                    end.found += 1
+                    last.append(entry)
+            elif entry.closes is not None:
+                history.closed[entry.closes] = entry.kind
+            elif entry.kind == "look":
+                history.looks.append(entry)
+            elif entry.kind != "request" or sequence in self._state.register.requests:
+                history.said.append(entry)
+            history.sequence, history.digest = sequence, digest
+        history.charges = {entry.sequence: entry.charge() for entry in last}
+        history.state = self._state
+        return (history.sequence, history.digest) == (self._sequence, self._digest)
 
     def _at_the_start(self, *, keep: bool = True) -> History:
         return History(digest=self._start, state=self._first, keep=keep)

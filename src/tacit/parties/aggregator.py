@@ -62,6 +62,7 @@ class Aggregator:
         self._members: list[int] = []
         self._agreed: list[int] = []
         self._survivors: list[int] = []
+        self._survivors_digest = ""
         self._view = b""
         self._ring: list[list[int]] | None = None
         self._result: SecureSum | None = None
@@ -101,7 +102,8 @@ class Aggregator:
             message.bytes_of("seal"), message.bytes_of("mask"), message.text("table")
             message.flag("rehearsal")
         elif kind == "shares":
-            to = [j for j in self.keepers(sender) if j in set(self._roster) and j != sender]
+            roster = set(self._roster)
+            to = [j for j in self.keepers(sender) if j in roster and j != sender]
             if message.numbers("to") != to or len(message.body) != SEALED * len(to):
                 raise BadMessage(what="sealed shares", reason="they are not one for each neighbour")
         elif kind == "agree":
@@ -118,7 +120,7 @@ class Aggregator:
                 )
             np.add(self._total, np.frombuffer(message.body, dtype="<u8"), out=self._total)
         elif kind in ("confirm", "reveal"):
-            if message.said.get("list") != list_digest("survivors", self._survivors).hex():
+            if message.said.get("list") != self._survivors_digest:
                 raise BadMessage(
                     what=f"a message of the kind {kind}", reason="it is about another list of survivors"
                 )
@@ -191,7 +193,7 @@ class Aggregator:
 
     def _to_survivors(self, senders: list[int]) -> dict[int, bytes]:
         self._need(senders, self.session.sizes.fewest, "sent their vectors")
-        self._survivors = senders
+        self._survivors, self._survivors_digest = senders, list_digest("survivors", senders).hex()
         self.stage = "confirm"
         return dict.fromkeys(senders, self._write("survivors", survivors=senders))
 

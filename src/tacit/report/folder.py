@@ -159,9 +159,11 @@ def write_release(
                 made[f"certificates/{file_stem(one.name)}.json"] = said.encode()
             made["plan.toml"] = file.published().encode()
             digests = {name: sha256(body) for name, body in made.items()}
+            by_digest = isinstance(last.certificate["plan"]["releases"], dict)
             listed = manifest(
-                digests, plan=plan.digest, ledger=last.certificate["ledger"], written=written.record
-            )
+                digests, plan=plan.digest, ledger=last.certificate["ledger"], written=written.record,
+                releases=[r.name for r in releases] if by_digest else (),
+            )  # fmt: skip
             made["manifest.json"] = (json_text(signed(listed, key)) + "\n").encode()
             for name, body in made.items():
                 (folder / name).parent.mkdir(parents=True, exist_ok=True)

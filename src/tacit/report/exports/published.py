@@ -188,7 +188,10 @@ def read_folder(folder: str | Path, *, ledger: str | None = None) -> PublishedFo
     said = [read_certificate(place / name) for name in sorted(files) if name.startswith("certificates/")]
     if not said:
         _refuse(place, "it has no certificate")
-    order = {str(name): at for at, name in enumerate(said[0].get("plan", {}).get("releases", []))}
+    names = said[0].get("plan", {}).get("releases", [])
+    if isinstance(names, dict):  # a long plan: the manifest has the list
+        names = (manifest or {}).get("releases", [])
+    order = {str(name): at for at, name in enumerate(names)}
     said.sort(key=lambda one: order.get(str(one["name"]), len(order)))
     later = _corrections(written, said, ledger)
     tables = tuple(_table(place, one, words, later) for one in said)
