@@ -11,13 +11,21 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from support.ledgers import ask, promise
+from support.ledgers import ask, promise, tamper
 from tacit.curator.certificate import SigningKey
-from tacit.errors import BudgetExceeded, InvalidParameter, LedgerVersion, NotAllowed, TacitError, UnknownName
+from tacit.errors import (
+    BudgetExceeded,
+    InvalidParameter,
+    LedgerCorrupt,
+    LedgerVersion,
+    NotAllowed,
+    TacitError,
+    UnknownName,
+)
 from tacit.exact.canonical import canonical, sha256
 from tacit.guarantees import Pure
-from tacit.ledger import Ledger, Recorded, Request, Ticket, overview, verify_ledger
-from tacit.ledger.entries import Person
+from tacit.ledger import Ledger, Recorded, Request, Ticket, log, overview, verify_ledger
+from tacit.ledger.entries import Person, read_entry
 from tacit.ledger.log import head_mac
 from tacit.ledger.register import APPROVAL, Open, Register
 
@@ -63,6 +71,43 @@ def test_a_ledger_may_demand_approvals(desk: Ledger) -> None:
     assert desk.verify().ok
     assert isinstance(desk.reserve(ask()), Recorded)
     assert overview(desk)["charges"][0]["approved_by"] == ["ada"]
+
+
+def test_an_approved_charge_reads_what_came_since_it_was_asked_for(
+    desk: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And not the whole chain, in a process that has just opened the ledger."""
+    for number in range(12):
+        approved(desk, ask(f"q{number}", 2**-10))
+        desk.run(ask(f"q{number}", 2**-10), lambda: 1)
+    number, _ = desk.request(ask("last"))
+    desk.approve(number, by="ada", key=ADA, signed="server")
+    seen: list[int] = []
+
+    def counted(**row: Any) -> Any:
+        seen.append(row["sequence"])
+        return read_entry(**row)
+
+    monkeypatch.setattr(log, "read_entry", counted)
+    ticket = Ledger.open(desk.place).reserve(ask("last"))
+    assert isinstance(ticket, Ticket)
+    assert ticket.signed == {"ada": "server"}
+    assert min(seen) > number - 2
+    assert len(seen) < 6
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["UPDATE tacit_entries SET content = replace(content, 'server', 'elsewhere')", "DELETE FROM tacit_entries"],
+)
+def test_a_changed_approval_is_noticed_when_it_is_used(desk: Ledger, change: str) -> None:
+    number, _ = desk.request(ask())
+    desk.approve(number, by="ada", key=ADA, signed="server")
+    desk.note("a later entry")
+    opened = Ledger.open(desk.place)
+    tamper(desk, f"{change} WHERE sequence = {number + 1}")
+    with pytest.raises(LedgerCorrupt):
+        opened.reserve(ask())
 
 
 def test_an_approval_says_who_keeps_its_key(desk: Ledger) -> None:

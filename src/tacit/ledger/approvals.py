@@ -342,7 +342,7 @@ class Approvals(Log):
         waiting, looks = {r.asked for r in self._state.register.requests.values()}, self._state.looks
         if not (waiting or looks):
             return body
-        plans = self._history(connection).plans
+        plans = self._history(connection).plans if looks else {}
         names: list[dict[str, Any]] = [{"plan": digest} for digest in request.known_as]
         if request.earlier is not None:
             names += [{"plan": one.plan_digest, "told": list(one.told)} for one in request.earlier()]
@@ -371,7 +371,8 @@ class Approvals(Log):
         names = consent.get("approved_by", ())
         if not names:
             return {}
-        said = [e.body for e in self._history(connection).said if e.kind == "approve"]
+        later = self._since(connection, int(consent["request"]))
+        said = [e.body for e in later if e.kind == "approve"]
         found = {b["by"]: b["signed"] for b in said if b["request"] == consent["request"] and "signed" in b}
         return {name: str(found[name]) for name in names if name in found}
 

@@ -655,6 +655,20 @@ class Log:
         history.state = self._state
         return (history.sequence, history.digest) == (self._sequence, self._digest)
 
+    def _since(self, connection: Connection, after: int) -> list[Entry]:
+        """The entries after this one, linked to the end: what belongs to an open request is never before it."""
+        found: list[Entry] = []
+        digest = ""
+        for row in pages(connection, after=after, up_to=self._sequence):
+            entry, wrong = read_entry(sequence=row[0], digest=row[1], content=row[2])
+            if entry is None or (digest and entry.body["previous"] != digest):
+                self._corrupt(f"was changed: entry {row[0]} {wrong or 'does not follow the one before it'}")
+            found.append(entry)
+            digest = entry.digest
+        if [e.sequence for e in found] != [*range(after + 1, self._sequence + 1)] or digest != self._digest:
+            self._corrupt("ends elsewhere than its head says")
+        return found
+
     def _at_the_start(self, *, keep: bool = True) -> History:
         return History(digest=self._start, state=self._first, keep=keep)
 
