@@ -75,6 +75,14 @@ def test_a_sum_that_two_groupings_share_is_added_up_once(monkeypatch: Any) -> No
     assert passes(monkeypatch, rows(), ask.sum("v", by="a"), ask.sum("v", by="b")) == 2, "too fine"
 
 
+def test_a_shared_sum_brings_counts_along(monkeypatch: Any) -> None:
+    """Counts alone would keep the groupings of their keys apart, in whatever order they are asked."""
+    counts = [ask.count(by=by) for by in (None, "a", "c")]
+    sums = [ask.sum("v", by=by) for by in (None, "a", "c")]
+    assert passes(monkeypatch, rows(), *counts, *sums) == 1
+    assert passes(monkeypatch, rows(), *sums, *counts) == 1
+
+
 def test_what_a_grouping_has_anyhow_takes_no_pass_of_its_own(monkeypatch: Any) -> None:
     """Twelve releases of one table, and a hundred with common filters: as many passes as groupings are needed."""
     one = ask.sum("v", by=["a", "c"])

@@ -138,8 +138,10 @@ def _passes(table: Table, requests: Sequence[Aggregation], key: bytes | None) ->
     alike: dict[Any, _Pass] = {}
     numbers: dict[Axis, int] = {}
     relations = [bounded_relation(table, r.limited, key=key) for r in requests]
-    # Finer groupings first, so that those which they contain find them.
-    for index in sorted(range(len(requests)), key=lambda i: -len(requests[i].axes)):
+    # Finer groupings first, so that those which they contain find them; and sums before counts, which join any pass
+    # that has their keys, and would keep passes apart that one sum brings together.
+    counts = [all(a == CountRows(where=a.where) for a in r.aggregates) for r in requests]
+    for index in sorted(range(len(requests)), key=lambda i: (-len(requests[i].axes), counts[i])):
         request, relation = requests[index], relations[index]
         axes = {numbers.setdefault(a, len(numbers)): a.size or 1 for a in request.axes}
         same = (id(relation), request.axes, request.sparse)
