@@ -224,7 +224,8 @@ def main(word: str = "") -> list[dict[str, Any]]:
             continue
         fixed = took(work, make(1))
         times = [took(work, make(n)) for n in sizes]
-        while len(times) > 2 and times[0] < 2 * fixed:  # a fixed cost that is nearly all of it says nothing about growth
+        # A fixed cost that is nearly all of it says nothing about growth.
+        while len(times) > 2 and times[0] < 2 * fixed:
             sizes, times = sizes[1:], times[1:]
         found = exponent(sizes, [t - fixed for t in times])
         limit, why = ALLOWED.get(name, (LIMIT, ""))

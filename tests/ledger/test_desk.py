@@ -98,7 +98,10 @@ def test_an_approved_charge_reads_what_came_since_it_was_asked_for(
 
 @pytest.mark.parametrize(
     "change",
-    ["UPDATE tacit_entries SET content = replace(content, 'server', 'elsewhere')", "DELETE FROM tacit_entries"],
+    [
+        "UPDATE tacit_entries SET content = replace(content, 'server', 'elsewhere')",
+        "DELETE FROM tacit_entries",
+    ],
 )
 def test_a_changed_approval_is_noticed_when_it_is_used(desk: Ledger, change: str) -> None:
     number, _ = desk.request(ask())
