@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import random
 import secrets
 import sys
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +102,111 @@ def test_noise_that_is_too_small_for_its_claim() -> None:
     assert [p.kind for p in one.partings] == ["noise too small"]
     right = run(lambda x: x + float(np.random.default_rng().laplace(scale=1.1)), claim=claim_of("epsilon=1"))
     assert not right.accuses
+
+
+def grid(noise: Any) -> float:
+    return round(float(noise) * 64) / 64
+
+
+def both(x: float) -> list[float]:
+    return [x + float(np.random.laplace(scale=1.0)), 7 + float(np.random.laplace(scale=0.0))]
+
+
+def noisy_test(x: float) -> int:
+    if x + random.random() >= 1:
+        raise RuntimeError("no answer")
+    return 0
+
+
+RIGHT: dict[str, tuple[Any, str]] = {
+    "the noise is multiplied": (lambda x: x + 2 * grid(np.random.laplace()), "epsilon=0.5"),
+    "by its standard deviation": (lambda x: x + 3.74 * float(np.random.normal()), "mu=0.268"),
+    "the noisy answer is multiplied": (lambda x: 100 * (x + grid(np.random.laplace())), "epsilon=1"),
+    "a number beside it that does not move": (both, "epsilon=1"),
+    "bytes of the system": (
+        lambda x: x + int.from_bytes(os.urandom(4), "big") / 2**20,
+        "epsilon=1",
+    ),
+    "the system's generator": (lambda x: x + random.SystemRandom().expovariate(1.0), "epsilon=1"),
+    "a text": (lambda x: f"{{count: {x + grid(np.random.laplace()):.4f}}}", "epsilon=1"),
+    "a fraction": (lambda x: Fraction(x + grid(np.random.laplace())), "epsilon=1"),
+    "a negative zero": (lambda x: float(np.copysign(0.0, np.random.laplace() - 0.5 + x)), "epsilon=1"),
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_noise_in_other_spellings_is_not_accused(name: str) -> None:
+    f, claim = RIGHT[name]
+    assert not run(f, claim=claim_of(claim)).accuses
+
+
+WRONG: dict[str, tuple[Any, str, str]] = {
+    "the noise is multiplied": (
+        lambda x: x + 0.5 * float(np.random.laplace()),
+        "epsilon=1",
+        "noise too small",
+    ),
+    "the noisy answer is multiplied": (
+        lambda x: 100 * (x + float(np.random.laplace(scale=0.5))),
+        "epsilon=1",
+        "noise too small",
+    ),
+    "standard deviation": (lambda x: x + 2.0 * float(np.random.normal()), "mu=0.268", "noise too small"),
+    "one of two without noise": (
+        lambda x: [x + 0 * np.random.laplace(), 1 + np.random.laplace()],
+        "epsilon=1",
+        "scale 0",
+    ),
+    "a fixed seed": (
+        lambda x: x + float(np.random.default_rng(7).laplace()),
+        "epsilon=1",
+        "fixed noise",
+    ),
+    "another text": (lambda x: f"{'low' if x else 'high'} {random.random()}", "epsilon=1", "decision"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_and_noise_that_is_too_small_in_them_is(name: str) -> None:
+    f, claim, kind = WRONG[name]
+    assert (kind, True) in [(p.kind, p.accuses) for p in run(f, claim=claim_of(claim)).partings]
+
+
+def test_a_declared_proof_covers_scales_and_errors_after_the_noise() -> None:
+    def scaled(x: float) -> float:
+        return x + float(np.random.laplace(scale=2 + x))
+
+    def early(x: float) -> float:
+        if x > 0.5:
+            raise ValueError("large")
+        return random.random()
+
+    assert run(noisy_test).partings[0].accuses
+    for f in (noisy_test, scaled):
+        one = run(f, proof="Nissim, Raskhodnikova and Smith 2007")
+        assert one.partings
+        assert not one.accuses
+    assert run(early, proof="none covers this").accuses
+
+
+def test_equal_answers_do_not_show_that_there_is_no_noise() -> None:
+    hidden = random.Random(3).random  # not noted, and on integers often the same twice
+
+    def counted(x: float) -> int:
+        return int(x) + (hidden() < 0.2) - (hidden() < 0.2)
+
+    for _ in range(20):
+        found = run(counted, tapes=1)
+        assert not found.accuses
+
+
+def test_a_factor_leaves_the_sensitivity_open() -> None:
+    def doubled(x: float) -> float:
+        return 2 * (x + float(np.random.laplace()))
+
+    one = run(doubled, sensitivity=1.0)
+    assert [(p.kind, p.accuses) for p in one.partings] == [("sensitivity", False)]
+    assert run(doubled, sensitivity=0.5).accuses
 
 
 def test_no_noise_errors_types_and_draws() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -28,7 +29,7 @@ from tacit.functions.models.contrasts import Contrasts, contrasts
 from tacit.functions.models.losses import ClippedPoisson
 from tacit.functions.models.objective import DenseDesign
 from tacit.functions.models.perturbed import PerturbedPlan, bought_columns, perturbed_head
-from tacit.functions.models.rivals import GAUSSIAN, PURE, ReferenceTable
+from tacit.functions.models.rivals import ELSEWHERE, GAUSSIAN, PURE, ReferenceTable
 from tacit.functions.models.shapes import _stds
 from tacit.functions.models.solvers import Huber
 from tacit.guarantees import Neighbours, gaussian_budget
@@ -415,6 +416,13 @@ def test_few_terms_get_pure_noise_and_many_gaussian() -> None:
         delta=1e-6,
     )
     assert "noisy moments" in linear.choice().reason
+    for plan in (linear, replace(linear, epsilon=0.25, columns=DeclaredColumns.of([(0, 1)] * 60))):
+        chosen = plan.choice()
+        best = min(chosen.errors, key=lambda name: chosen.errors[name])
+        assert (best in ELSEWHERE) == ("would have less there" in chosen.reason)
+        if best in ELSEWHERE:
+            assert chosen.reason.endswith(f"{best} would have less there: {ELSEWHERE[best]}")
+    assert {best} <= set(ELSEWHERE), "with many columns and much noise a rival is ahead"
 
 
 def test_expected_errors_are_those_of_simulated_fits() -> None:

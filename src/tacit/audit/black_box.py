@@ -34,7 +34,7 @@ LARGEST_STAGE = 20_000
 EQUALLY = 0.2
 RANKED = (0.6, 0.2, 0.12, 0.08)
 """A stage gives this share equally to all pairs, and the rest to those that promise most."""
-FOREMOST = 0.9
+FOREMOST = 0.75
 """Where fixed events are bet on: the share of a stage for the pair that has gained most."""
 EASIER = 0.2
 """The weight of the promise against half of the claimed epsilon, which shows earlier."""
@@ -371,4 +371,6 @@ def _learn(course: Course) -> None:
     for i, record in enumerate(course.records):
         record.learn(course.encoder, at, half, first=i in best)
         if course.wealth.fixed and record.columns is not None:
-            course.wealth.fixed[i].begin(course.encoder, record.columns, record.outputs)
+            course.wealth.fixed[i].begin(
+                course.encoder, record.columns, record.outputs, np.array(record.bits)
+            )

@@ -5,8 +5,10 @@ it splits its wealth among events and among frequencies above what the claim all
 event from the start. The parts together are a mixture, with the wealth of that mixture. It can be computed from counts
 alone, and it grows as the best of its parts, less the logarithm of that part's share.
 
-An event may depend on past outputs (a quantile, an output that came often). It is fixed before the outputs it is bet
-on, so that each part is a bet as in theorem `audit-betting`.
+An event may depend on past outputs (a quantile, an output that came often), and its share on what the past says of it:
+a part that begins late begins with the share that it would have then, had all begun at once. So the parts that are idle
+or wrong lose nothing before that. Events and shares are fixed before the outputs they are bet on, so that each part is
+a bet as in theorem `audit-betting`.
 """
 
 from __future__ import annotations
@@ -21,15 +23,17 @@ from tacit.audit.outputs import SIGNS, Encoder, Output
 from tacit.exact.arrays import Booleans, Floats, Integers
 from tacit.exact.data_classes import dataclass
 
-EXCESS = np.array([0.06, 0.15, 0.3, 0.6, 1.2, 3.0])
+EXCESS = np.array([0.1, 0.3, 0.6, 1.2, 3.0])
 """By how much the log odds of a part's bet are above the claim."""
-BELIEVED = np.array([0.12, 0.2, 0.26, 0.22, 0.14, 0.06])
+BELIEVED = np.array([0.32, 0.26, 0.22, 0.14, 0.06])
 """The shares of these parts."""
 CUTS = (1.0, 0.8, 0.6, 0.4, 0.2)
 """Events of signs along the difference of the inputs: at least this part of all that could agree."""
 TAILS = ((64, (0.05, 0.12, 0.22, 0.33, 0.45)), (1_000, (0.003, 0.01, 0.03, 0.07, 0.33)))
 """Events of columns: from so many outputs on, the ends of the past outputs with these shares."""
 NUMBERS_FROM = 200
+UNLEARNED = 0.2
+"""The part of a share that is divided without the past, against its accidents."""
 CELLS_FROM = 64
 MOST_CELLS = 16
 LEAST_SEEN = 3
@@ -89,28 +93,32 @@ class FixedBets:
         """By part: the event on which it bets, or -1; the other event, on which it bets the other way, or -1."""
         self.second: list[int] = []
         self.coin: list[int] = []
-        self.prior: list[float] = []
+        self.prior = np.zeros((len(q), 0, len(EXCESS)))
+        """ln of the share, by claim, part and excess."""
         self.counts = np.zeros((0, 2))
         self.now = np.zeros(len(q))
 
-    def begin(self, encoder: Encoder, columns: Floats, outputs: Sequence[Output]) -> None:
-        """Choose events whose time has come, from past outputs without their coins."""
+    def begin(self, encoder: Encoder, columns: Floats, outputs: Sequence[Output], coins: Integers) -> None:
+        """Choose events whose time has come, from past outputs; how their share is divided, from the coins as well."""
         n = len(outputs)
+        past = _Past(encoder=encoder, columns=columns, outputs=outputs, coins=coins)
         if "signs" in self.waiting:
-            self._enter("signs", self._signs())
+            self._enter("signs", self._signs(), past)
         if "signs and numbers" in self.waiting and n >= NUMBERS_FROM:
             # Without numbers there are signs alone: its share is bet on them once more.
             self._enter(
-                "signs and numbers", self._with_numbers(encoder, columns) if encoder.partly else self._signs()
+                "signs and numbers",
+                self._with_numbers(encoder, columns) if encoder.partly else self._signs(),
+                past,
             )
         for k, (least, tails) in enumerate(TAILS):
             if f"columns {k}" in self.waiting and n >= least:
-                self._enter(f"columns {k}", _of_columns(encoder, columns, COLUMNS, tails), both=BOTH)
+                self._enter(f"columns {k}", _of_columns(encoder, columns, COLUMNS, tails), past, both=BOTH)
         if "lowest bits" in self.waiting and n >= CELLS_FROM:
-            self._enter("lowest bits", _of_columns(encoder, columns, ("lowest bit",), TAILS[0][1]))
+            self._enter("lowest bits", _of_columns(encoder, columns, ("lowest bit",), TAILS[0][1]), past)
         if "outputs" in self.waiting and n >= CELLS_FROM:
             often = [o for o, k in Counter(outputs).most_common(MOST_CELLS) if k >= LEAST_SEEN]
-            self._enter("outputs", [((_Event(output=o), None), (1, 0)) for o in often])
+            self._enter("outputs", [((_Event(output=o), None), (1, 0)) for o in often], past)
 
     def _signs(self) -> list[_Part]:
         return [(_ends(SIGNS, -c * self.scale, c * self.scale), (1,)) for c in CUTS]
@@ -133,8 +141,11 @@ class FixedBets:
                     found.append(((part, None) if event.up else (None, part), (1,)))
         return found
 
-    def _enter(self, group: str, given: Sequence[_Part], *, both: float = 1.0) -> None:
-        """Parts with an event or with two; the latter have `both` times the share of the former."""
+    def _enter(self, group: str, given: Sequence[_Part], past: _Past, *, both: float = 1.0) -> None:
+        """Parts with an event or with two; the latter have `both` times the share of the former.
+
+        Most of the share is divided as the past would have divided it: by what each part would have gained.
+        """
         if not given:
             return
         share = self.waiting.pop(group)
@@ -144,17 +155,30 @@ class FixedBets:
             for coin in coins:
                 made += [(at[0], -1, coin), (-1, at[1], coin), (at[0], at[1], coin)]
         made = [m for m in dict.fromkeys(made) if m[:2] != (-1, -1)]
-        whole = sum(both if -1 not in m[:2] else 1.0 for m in made)
+        weights = np.array([both if -1 not in m[:2] else 1.0 for m in made])
+        before = np.log(weights / weights.sum())[:, None] + np.log(BELIEVED)
+        hits, misses = self._tally(made, past)
+        after = before + _gained(hits[None], misses[None], self.right, self.wrong)
+        after -= np.logaddexp.reduce(after, axis=(1, 2), keepdims=True)
+        mixed = np.logaddexp(np.log(1 - UNLEARNED) + after, np.log(UNLEARNED) + before)
+        self.prior = np.concatenate([self.prior, np.log(share) + mixed], axis=1)
         for first, second, coin in made:
-            weight = both if -1 not in (first, second) else 1.0
             self.first.append(first)
             self.second.append(second)
             self.coin.append(coin)
-            self.prior.append(np.log(share * weight / whole))
         # A part's own counts begin at its own time.
         fresh = np.zeros((len(self.first), 2))
         fresh[: len(self.counts)] = self.counts
         self.counts = fresh
+
+    def _tally(self, made: Sequence[tuple[int, int, int]], past: _Past) -> tuple[Integers, Integers]:
+        """By part, how often it would have been right and wrong on the past."""
+        held = [e.holds(past.encoder, past.columns, past.outputs) for e in self.events]
+        inside = np.column_stack([*held, np.zeros(len(past.outputs), dtype=bool)])
+        ones, zeros = (np.count_nonzero(inside[past.coins == side], axis=0) for side in (1, 0))
+        first, second, coin = np.array(made).T
+        up, down = ones[first] + zeros[second], zeros[first] + ones[second]
+        return np.where(coin == 1, up, down), np.where(coin == 1, down, up)
 
     def _numbered(self, event: _Event | None) -> int:
         if event is None:
@@ -188,22 +212,34 @@ class FixedBets:
         hits = self.counts[:, 0] + np.where(coin == 1, up, down)
         misses = self.counts[:, 1] + np.where(coin == 1, down, up)
         self.counts = np.column_stack([hits[-1], misses[-1]])
-        self.now = self._wealth(hits[-1:], misses[-1:], self.right, self.wrong)
-        return self._wealth(hits[:-1], misses[:-1], self.right[claim], self.wrong[claim])
-
-    def _wealth(self, hits: Floats, misses: Floats, right: Floats, wrong: Floats) -> Floats:
-        """ln of the mixture: at several moments for one claim, or at one moment for all claims."""
-        logs = (
-            hits[:, :, None] * right.reshape(-1, 1, len(EXCESS))
-            + misses[:, :, None] * wrong.reshape(-1, 1, len(EXCESS))
-            + (np.array(self.prior)[:, None] + np.log(BELIEVED))
+        self.now = self._wealth(_gained(hits[-1:], misses[-1:], self.right, self.wrong) + self.prior)
+        return self._wealth(
+            _gained(hits[:-1], misses[:-1], self.right[[claim]], self.wrong[[claim]]) + self.prior[claim]
         )
+
+    def _wealth(self, logs: Floats) -> Floats:
+        """ln of the mixture, one number a row of the parts' shares times their factors."""
         logs = logs.reshape(len(logs), -1)
         kept = sum(self.waiting.values())
         if kept > 0:
             logs = np.column_stack([logs, np.full(len(logs), np.log(kept))])
         top = logs.max(axis=1)
         return np.asarray(top + np.log(np.exp(logs - top[:, None]).sum(axis=1)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Past:
+    """What is known before the next outputs."""
+
+    encoder: Encoder
+    columns: Floats
+    outputs: Sequence[Output]
+    coins: Integers
+
+
+def _gained(hits: Floats | Integers, misses: Floats | Integers, right: Floats, wrong: Floats) -> Floats:
+    """ln of the parts' factors, by part and excess: at several moments for one claim, or at one moment for all."""
+    return np.asarray(hits[:, :, None] * right[:, None, :] + misses[:, :, None] * wrong[:, None, :])
 
 
 _Part = tuple[tuple[_Event | None, _Event | None], tuple[int, ...]]

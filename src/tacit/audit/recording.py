@@ -35,6 +35,8 @@ PLAIN_DRAWS = (
     "shuffle", "getrandbits", "betavariate", "gammavariate", "lognormvariate", "paretovariate", "triangular",
     "vonmisesvariate", "weibullvariate", "randbytes", "binomialvariate",
 )  # fmt: skip
+MOST_NUMBERS = 50
+"""Scales and values of one draw that are kept."""
 SECRET_DRAWS = ("randbelow", "randbits", "token_bytes", "token_hex", "token_urlsafe", "choice")
 
 
@@ -47,6 +49,8 @@ class Draw:
     size: int
     scale: tuple[float, ...] = ()
     other: str = ""
+    values: tuple[float, ...] = ()
+    """The numbers drawn, where a scale is known."""
 
 
 class Tape:
@@ -69,7 +73,9 @@ class Tape:
         return int.from_bytes(hashlib.sha256(f"{self.seed}:{what}".encode()).digest()[:8], "big")
 
     def urandom(self, count: int) -> bytes:
-        """Bytes of the tape in place of the operating system's."""
+        """Bytes of the tape in place of the operating system's. A draw, unless a noted draw asks for them."""
+        if not self._depth:
+            self.draws.append(Draw(name="bytes of the system", place=_place(_caller()), size=count))
         out = b""
         while len(out) < count:
             out += hashlib.sha256(f"{self.seed}:bytes:{self._bytes}".encode()).digest()
@@ -187,8 +193,9 @@ class Tape:
                         name=name,
                         place=_place(sys._getframe(1)),
                         size=int(np.size(out)) if out is not None else 0,
-                        scale=_scale(name, given, named),
+                        scale=(scale := _scale(name, given, named)),
                         other=_other(name, named),
+                        values=_numbers(out) if scale else (),
                     )
                 )
             return out
@@ -217,13 +224,26 @@ def _place(frame: FrameType) -> str:
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
+def _caller() -> FrameType:
+    """The line that asked for bytes, outside of the standard library's generators."""
+    frame = sys._getframe(2)
+    generators = {importlib.import_module(name).__file__ for name in ("random", "secrets")}
+    while frame.f_back is not None and frame.f_code.co_filename in generators:
+        frame = frame.f_back
+    return frame
+
+
+def _numbers(out: Any) -> tuple[float, ...]:
+    return tuple(float(v) for v in np.ravel(np.asarray(out, dtype=float))[:MOST_NUMBERS])
+
+
 def _scale(name: str, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[float, ...]:
     """The scale of a location-scale draw; the location may depend on the data, the scale must not."""
     if name not in ("laplace", "normal", "gauss", "normalvariate", "logistic", "gumbel"):
         return ()
     given = named.get("scale", named.get("sigma", args[1] if len(args) > 1 else 1.0))
     try:
-        return tuple(float(v) for v in np.ravel(np.asarray(given, dtype=float))[:50])
+        return tuple(float(v) for v in np.ravel(np.asarray(given, dtype=float))[:MOST_NUMBERS])
     except (TypeError, ValueError):
         return ()
 
