@@ -213,6 +213,22 @@ def test_other_numbers_get_other_noise(folder):
     assert moved != int(GridFactor(steps=6).whole_matrix[0, 0])
 
 
+def test_tables_of_one_ledger_have_noise_of_their_own(folder):
+    """Equal figures of two charged tables would say that their true counts are equal."""
+    answers = []
+    for name in ("", "second"):
+        with make(folder, table=name) as curator:
+            total = open_running_total(curator, running_series(curator, "week", **PRICE))
+            assert not total.reopened
+            total.release(1)
+            found = total._recorded(curator.ledger, 1)
+            assert found is not None
+            answers.append(bytes(found.answer))
+            spent = curator.spent.epsilon
+    assert spent == pytest.approx(2)
+    assert answers[0] != answers[1]
+
+
 def test_fifty_series_cover_the_truth_and_have_the_spread():
     """Through the ledger: 50 series of six groups and steps; the spread of the last figure within four deviations."""
     errors_seen = []

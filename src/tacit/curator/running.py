@@ -1,9 +1,9 @@
 """Running totals: one charge in advance, then a figure for each step at its time.
 
 `open_running_total` charges the ledger once for all steps. `RunningTotal.release(step)` reads the table, publishes the
-next figure and records it, at no further charge. The noise of a step is a function of the ledger's secret, the entry
-of the charge, the step and the true numbers. Nobody can predict it. A process that dies between two steps, or in one,
-loses nothing and draws nothing again. Published figures are never revised.
+next figure and records it, at no further charge. The noise of a step is a function of the ledger's secret, the charged
+table and series, the step and the true numbers. Nobody can predict it. A process that dies between two steps, or in
+one, loses nothing and draws nothing again. Published figures are never revised.
 See docs/theory/running-totals.md.
 """
 
@@ -211,7 +211,8 @@ class RunningTotal:
         table = curator._open()
         facts = table.facts
         curator._resolver.for_charging(facts)
-        outcome = ledger.reserve(self._request(ledger, step), check_of(curator.budget))
+        asked = self._request(ledger, step)
+        outcome = ledger.reserve(asked, check_of(curator.budget))
         if isinstance(outcome, Recorded):  # somebody else was faster: theirs is the figure
             return _units(outcome.answer), _publishable(outcome.answer), outcome.sequence, outcome.digest
         with charge_made():
@@ -224,9 +225,9 @@ class RunningTotal:
                 true = series.factor.combined(np.asarray(held), step)
                 source = curator._source
                 if source is None:
-                    # The noise is that of the entry, the step and the numbers: if the step is read again, as after a
-                    # death or from a restored ledger, equal numbers get equal noise and others noise of their own.
-                    about = f"running total {series_digest(series)} step {step} {_fingerprint(true)}"
+                    # The noise is that of table, series, step and numbers: if the step is read again, as
+                    # after a death or from a restored ledger, equal numbers get equal noise and others their own.
+                    about = f"running total {series_digest(series)} {_place(asked)} step {step} {_fingerprint(true)}"
                     source = KeyedSource(key=ledger.sealed_key(about))
                 units = np.asarray(series.mechanism.release_cells(np.ravel(true), source=source)).reshape(
                     true.shape
@@ -291,6 +292,11 @@ class RunningTotal:
                 ends = {"value": int(found.value[i]), "low": int(found.low[i]), "high": int(found.high[i])}
                 rows.append({by: found.key, **named, **ends})
         return pd.DataFrame(rows, columns=[by, *groups, "value", "low", "high"])
+
+
+def _place(asked: Request) -> str:
+    """The table and its files, by which a ledger tells two charges of one series apart."""
+    return sha256(json.dumps([asked.table, asked.files], sort_keys=True))
 
 
 def _fingerprint(true: np.ndarray[Any, Any]) -> str:
