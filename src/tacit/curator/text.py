@@ -261,6 +261,8 @@ def plan_html(plan: Plan) -> str:
 
 def _release_rows(release: Release) -> tuple[list[str], list[list[str]]]:
     columns = release.columns
+    if release.planned.question.statistic.kind == "regression":
+        return _regression_rows(release)
     judged = rule_of(release).judges
     names = [n for n in columns if judged or n not in ENDS[1:]]
     count = len(columns["value"])
@@ -275,6 +277,24 @@ def _release_rows(release: Release) -> tuple[list[str], list[list[str]]]:
     if any(word != GOOD_WORD for word in flagged):
         names, rows = [*names, "quality"], [[*r, word] for r, word in zip(rows, flagged, strict=False)]
     return names, rows
+
+
+def _regression_rows(release: Release) -> tuple[list[str], list[list[str]]]:
+    """A line for each term with its standard error and interval, then the lines of the model, as reports have them."""
+    terms, measures, *ends = (release.columns[n] for n in ("term", "measure", *ENDS))
+    told = [_with_ends(*each) for each in zip(*ends, strict=True)]
+    errors = {t: v[0] for t, m, v in zip(terms, measures, told, strict=True) if m == "standard error"}
+    judged, rows = rule_of(release).judges, []
+    flagged = list(release.quality) if judged else [GOOD_WORD] * len(told)
+    for term, measure, (value, low, high), word in zip(terms, measures, told, flagged, strict=True):
+        if measure == "coefficient":
+            rows.append([_key(term), value, errors[term], low, high, word])
+        elif measure != "standard error":
+            rows.append([measure, value, "", "", "", ""])
+    names = ["term", "coefficient", "standard error", *ENDS[1:], "quality"]
+    if any(word not in ("", GOOD_WORD) for *_, word in rows):
+        return names, rows
+    return names[:-1], [r[:-1] for r in rows]
 
 
 def _with_ends(value: Any, low: Any, high: Any) -> tuple[str, str, str]:
@@ -305,7 +325,8 @@ def _quality(release: Release) -> list[str]:
 
 
 def _foot(release: Release, standing: bool = True) -> list[str]:
-    count = len(release.columns["value"])
+    whole = release.planned.question.statistic.kind == "regression"
+    count = 0 if whole else len(release.columns["value"])
     more = [f"and {count - SHOWN:,} more"] if count > SHOWN else []
     said = [f"{release.name}: {correction}" for correction in release.corrections]
     price = f"price: {priced(release.guarantee)}" + (

@@ -338,6 +338,16 @@ def _release(release: Release, words: PublicWords, truth: Sequence[float] | None
     )
 
 
+NAMED = ("column", "numerator", "denominator", "outcome", "events", "time", "survey_weight")
+"""The fields of statistics that name a column without which a row counts nowhere."""
+
+
+def _names(value: Any) -> list[Any]:
+    """The columns of a list of columns, or of pairs that begin with one."""
+    held = value if isinstance(value, tuple) else ()
+    return [v[0] if isinstance(v, tuple) else v for v in held]
+
+
 def left_out(question: Question, words: PublicWords) -> tuple[str, ...]:
     """The rows that no number counts, as phrases: the declarations leave them out, whatever the data."""
     statistic, schema = question.statistic, question.schema
@@ -345,16 +355,19 @@ def left_out(question: Question, words: PublicWords) -> tuple[str, ...]:
     where = getattr(statistic, "where", None)
     if where is not None:
         found.append(f"rows that do not satisfy {where}")
-    for axis in question.axes:
+    read = {a.column: a for r in question.requests for a in r.axes}
+    axes = tuple((read | {a.column: a for a in question.axes}).values())
+    for axis in axes:
         if isinstance(axis, Listed) and not axis.always:
             found.append(f"rows without one of the declared keys of {words.column(axis.column)}")
         elif isinstance(axis, Bins) and not axis.always:
             found.append(f"rows without a value of {words.column(axis.column)} inside the bins")
         elif isinstance(axis, OpenAxis):
             found.append(f"rows without a key of {words.column(axis.column)}, and keys with too few rows")
-    named = [getattr(statistic, word, None) for word in ("column", "numerator", "denominator")]
+    named = [getattr(statistic, word, None) for word in NAMED]
+    named += [name for word in ("totals", "columns") for name in _names(getattr(statistic, word, None))]
     for name in dict.fromkeys(n for n in named if isinstance(n, str)):
-        if name in schema and schema[name].may_be_missing and name not in {a.column for a in question.axes}:
+        if name in schema and schema[name].may_be_missing and name not in {a.column for a in axes}:
             found.append(f"rows without a value of {words.column(name)}")
     unit, _ = base_unit(question.unit)
     if isinstance(unit, People):
@@ -391,7 +404,7 @@ def _title(planned: Planned, name: str, words: PublicWords) -> str:
 
 def _name(planned: Planned, name: str) -> str:
     """The given name; a name made from the statistic gets blanks."""
-    return name.replace("-", " ") if name == title_of(planned.ask) else name
+    return name.replace("-", " ").replace("_", " ") if name == title_of(planned.ask) else name
 
 
 MOST_LISTED = 5000
@@ -402,7 +415,7 @@ MOST_MARGINS = 3000
 
 def _shown(question: Question, ends: Sequence[Any], flags: Sequence[str]) -> tuple[Any, Rest | None]:
     """The cells of a page: all of a small table, the largest of a large one; and a line about the omitted ones."""
-    value, low, high = ends
+    value = ends[0]
     if question.statistic.fits == "synthesis" and value.size <= MOST_MARGINS:
         return np.arange(value.size), None  # a matrix shows them all
     if question.statistic.layout == "listed" and value.size <= MOST_LISTED:
@@ -410,14 +423,21 @@ def _shown(question: Question, ends: Sequence[Any], flags: Sequence[str]) -> tup
     if value.size <= MOST_POINTS or (question.statistic.layout == "shares" and not question.axes):
         return np.arange(value.size), None
     there = np.isfinite(value)
+    if question.statistic.coarse_first:
+        return np.arange(MOST_CELLS), _rest(ends, flags)
     ranked = np.where(there, value, -np.inf)
     least = np.partition(ranked, value.size - MOST_CELLS)[value.size - MOST_CELLS]
     near = np.flatnonzero(ranked >= least)
-    shown = near[np.lexsort((near, -ranked[near], ~there[near]))][:MOST_CELLS]
-    known = there & ~np.isnan(low) & ~np.isnan(high)
+    return near[np.lexsort((near, -ranked[near], ~there[near]))][:MOST_CELLS], _rest(ends, flags)
+
+
+def _rest(ends: Sequence[Any], flags: Sequence[str]) -> Rest:
+    """All cells, in a line."""
+    value, low, high = ends
+    known = np.isfinite(value) & ~np.isnan(low) & ~np.isnan(high)
     counts = {flag: n for flag, n in Counter(flags).items() if flag}
     wide = np.fmax(high, value)[known] - np.fmin(low, value)[known]
-    return shown, Rest(
+    return Rest(
         total=value.size, flag_counts=counts, typical_width=float(np.median(wide)) if wide.size else None
     )
 

@@ -25,6 +25,14 @@ from tacit.report.drawing import (
     value_span,
     widths,
 )
+from tacit.report.office_pictures import (
+    CALIBRATED,
+    REGRESSION,
+    fits_lorenz,
+    fits_regression,
+    lorenz_pictures,
+    regression_table,
+)
 from tacit.report.survival_picture import fits_survival, survival_pictures
 from tacit.report.table_picture import crosstab, fits_a_crosstab
 from tacit.report.tree_picture import fits_a_tree, tree_picture
@@ -76,7 +84,11 @@ def fitting(view: ReleaseView) -> Picture:
         return "tree"
     if fits_survival(view) and view.picture != "table":
         return "survival"
-    if view.kind in (REGRESSION, GEOGRAPHY):
+    if fits_regression(view) and view.picture != "table":
+        return "regression"
+    if fits_lorenz(view) and view.picture != "table":
+        return "lorenz"
+    if view.kind in (REGRESSION, GEOGRAPHY, CALIBRATED):
         return "table"
     if fits_a_crosstab(view):
         return "crosstab"
@@ -121,15 +133,17 @@ def fitting(view: ReleaseView) -> Picture:
     return "multiples" if keys == 3 and len(facets) <= MOST_FACETS and len(cells) <= MOST_HEAT else "table"
 
 
-REGRESSION, GEOGRAPHY = "regression", "geography"
-"""Their tables are read by lines: terms with coefficients and standard errors, or areas."""
+GEOGRAPHY = "geography"
+"""Its table is read by lines, from the largest areas on."""
 
 
 def draw(view: ReleaseView) -> Drawn:
     """The picture of a release."""
     kind = fitting(view)
     cells = view.cells
-    if view.kind != REGRESSION and (kind == "table" or (kind == "bars" and len(cells) > MOST_CELLS)):
+    if view.kind == GEOGRAPHY:
+        cells = cells[:MOST_CELLS]
+    elif view.kind != REGRESSION and (kind == "table" or (kind == "bars" and len(cells) > MOST_CELLS)):
         cells = largest(cells)
     id = f"picture-{ident(view.name)}"
     name = f"{view.title}: {_kind_words(kind)}"
@@ -143,6 +157,10 @@ def draw(view: ReleaseView) -> Drawn:
         made = crosstab(id, name, view)
     elif kind == "survival":
         made = survival_pictures(id, name, told, view)
+    elif kind == "lorenz":
+        made = lorenz_pictures(id, name, told, view)
+    elif kind == "regression":
+        made = regression_table(id, view)
     elif kind == "bars":
         made = _stacked(id, name, told, cells)
     elif kind == "histogram":
@@ -403,6 +421,8 @@ def _kind_words(kind: Picture) -> str:
         "heatmap": "a heat map",
         "map": "a map",
         "crosstab": "a table with its totals",
+        "lorenz": "Lorenz curves with bands",
+        "regression": "a regression table",
         "survival": "survival curves with bands and numbers at risk",
         "tree": "a tree of conditions",
     }.get(kind, "a table")
@@ -420,11 +440,11 @@ def _view_marks(kind: Picture, view: ReleaseView, cells: Sequence[CellView]) -> 
 
 
 def _marks(kind: Picture, cells: Sequence[CellView], *, tables: bool = False) -> tuple[str, ...]:
-    if kind == "table":
+    if kind in ("table", "regression"):
         return ()
     if kind == "tree":
         return ("share",)
-    if kind == "survival":
+    if kind in ("survival", "lorenz"):
         return ("line", "band")
     if kind == "crosstab":
         return ("starred",) if any(c.flag in (NOISY, ABSENT) for c in cells) else ()

@@ -6,7 +6,14 @@ import datetime
 from collections.abc import Sequence
 
 from tacit.curator.cells import ABSENT, CARE, GOOD, NOISY, UNJUDGED, WORDS
-from tacit.report.pictures import GEOGRAPHY, REGRESSION, Drawn, draw
+from tacit.report.office_pictures import (
+    CALIBRATED,
+    INEQUALITY,
+    REGRESSION,
+    calibrated_finding,
+    inequality_finding,
+)
+from tacit.report.pictures import GEOGRAPHY, Drawn, draw
 from tacit.report.survival_picture import survival_finding
 from tacit.report.table_picture import crosstab_finding, fits_a_crosstab
 from tacit.report.view import (
@@ -126,6 +133,10 @@ def finding(view: ReleaseView) -> str:
         return crosstab_finding(view)
     if view.kind == GEOGRAPHY:
         return _areas(view, usable)
+    if view.kind == INEQUALITY and view.rest is None:
+        return inequality_finding(view)
+    if view.kind == CALIBRATED and view.rest is None:
+        return calibrated_finding(view)
     if view.kind == "survival":
         return survival_finding(view)
     if view.tree:
@@ -299,7 +310,8 @@ def _more(view: ReleaseView, drawn: Drawn) -> str:
     if not left:
         return ""
     where = f"in {view.values}" if view.values else "in the file of values"
-    return f"Shown: the largest {len(drawn.cells)} of {view.total:,} cells, and {left:,} more {where}. "
+    first = "first" if view.kind == GEOGRAPHY else "largest"
+    return f"Shown: the {first} {len(drawn.cells)} of {view.total:,} cells, and {left:,} more {where}. "
 
 
 def _quality(view: ReleaseView) -> Markup:

@@ -127,12 +127,12 @@ def _steps(
     upper, lower = [(along(first), up(1.0))], [(along(first), up(1.0))]
     for cell in cells:
         x = along(_time(cell))
-        for points, value in ((line, cell.value), (upper, cell.high), (lower, cell.low)):
-            points += [(x, points[-1][1]), (x, up(min(max(value or 0.0, 0.0), 1.0)))]
+        for path, value in ((line, cell.value), (upper, cell.high), (lower, cell.low)):
+            path += [(x, path[-1][1]), (x, up(min(max(value or 0.0, 0.0), 1.0)))]
     band = [*upper, *reversed(lower)]
     return (
-        [_stretched(tag("polygon", points=_points(band), class_=BANDS[k]))],
-        [_stretched(tag("polyline", points=_points(line), class_=LINES[k]))],
+        [stretched(tag("polygon", points=points(band), class_=BANDS[k]), TOP + PLOT)],
+        [stretched(tag("polyline", points=points(line), class_=LINES[k]), TOP + PLOT)],
     )
 
 
@@ -161,13 +161,14 @@ def _time(cell: CellView) -> float:
     return float(time)
 
 
-def _stretched(shape: Markup) -> Markup:
-    height = TOP + PLOT
+def stretched(shape: Markup, height: float) -> Markup:
+    """A shape of `WIDE` units, drawn over the whole width."""
     box = f"0 0 {WIDE} {height}"
     return tag(
         "svg", shape, width="100%", height=height, viewBox=box, preserveAspectRatio="none", aria_hidden="true"
     )
 
 
-def _points(points: list[tuple[float, float]]) -> str:
-    return " ".join(f"{x * WIDE / 100:.1f},{y:.1f}" for x, y in points)
+def points(path: list[tuple[float, float]]) -> str:
+    """Places in percent of the width and in pixels of the height, as an attribute."""
+    return " ".join(f"{x * WIDE / 100:.1f},{y:.1f}" for x, y in path)

@@ -462,6 +462,8 @@ class Statistic(ABC):
     """Does each row say yes or no?"""
     one_cell_a_row: ClassVar[bool] = False
     """Does a row add 1 to at most one of all its cells? Then small ones may be exact, given random data."""
+    coarse_first: ClassVar[bool] = False
+    """Do its first values stand for the most rows? A page without room for all shows them."""
     in_column_units: ClassVar[bool] = False
     """Whether its values are values of its column, so that those of a date column are dates."""
     problem: ClassVar[str | None] = None

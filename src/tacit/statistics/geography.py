@@ -177,6 +177,7 @@ class Geography(Statistic):
     ] = "totals"  # fmt: skip
     layout: ClassVar[Literal["cells", "ends", "levels", "listed", "shares", "tables"]] = "listed"
     whole: ClassVar[bool] = True
+    coarse_first: ClassVar[bool] = True
 
     levels: tuple[str, ...]
     areas: Areas
