@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 
 import numpy as np
@@ -182,7 +183,9 @@ def test_a_process_that_dies_in_a_step_draws_nothing_anew(folder, monkeypatch):
         with pytest.raises(Dead):
             total.release(2)
         monkeypatch.setattr(
-            type(curator.ledger), "commit", lambda s, o, a, **m: (seen.append(bytes(a)), commit(s, o, a, **m))
+            type(curator.ledger),
+            "commit",
+            lambda s, o, a, **m: (seen.append(bytes(a)), commit(s, o, a, **m))[1],
         )
     with make(folder) as curator:
         total = open_running_total(curator, running_series(curator, "week", **PRICE))
@@ -192,13 +195,20 @@ def test_a_process_that_dies_in_a_step_draws_nothing_anew(folder, monkeypatch):
     assert seen[0] == seen[-1]
 
 
+def first_units(total, curator):
+    """The noisy number of the first figure, as it is recorded."""
+    total.release(1)
+    (units,) = json.loads(total._recorded(curator.ledger, 1).answer)["units"]
+    return units
+
+
 def test_other_numbers_get_other_noise(folder):
     """A restored ledger and changed data: two figures do not differ by the true difference."""
     ledgers = []
     with make(folder) as curator:
         total = open_running_total(curator, running_series(curator, "week", **PRICE))
         before = (folder / "t.ledger").read_bytes()
-        ledgers.append(total._read(curator.ledger, 1)[0])
+        ledgers.append(first_units(total, curator))
     (folder / "t.ledger").write_bytes(before)
     for left in folder.glob("t.ledger-*"):
         if left.suffix != ".ledger-at":
@@ -208,9 +218,36 @@ def test_other_numbers_get_other_noise(folder):
     changed.to_csv(folder / "t.csv", index=False)
     with make(folder) as curator:
         total = open_running_total(curator, running_series(curator, "week", **PRICE))
-        ledgers.append(total._read(curator.ledger, 1)[0])
-    moved = abs(int(ledgers[0][()]) - int(ledgers[1][()]))
+        ledgers.append(first_units(total, curator))
+    moved = abs(ledgers[0] - ledgers[1])
     assert moved != int(GridFactor(steps=6).whole_matrix[0, 0])
+
+
+def test_two_processes_at_one_step_publish_one_figure(folder, monkeypatch):
+    """A slow one has read the table; another reads later rows, and records its figure first."""
+    second = []
+    with make(folder) as curator:
+        slow = open_running_total(curator, running_series(curator, "week", **PRICE))
+        kind, commit = type(curator.ledger), type(curator.ledger).commit
+
+        def overtaken(self, outcome, answer, **more):
+            monkeypatch.setattr(kind, "commit", commit)
+            later = pd.concat([frame(), frame(rows=40, seed=2)])
+            later.to_csv(folder / "t.csv", index=False)
+            with make(folder) as other:
+                total = open_running_total(other, running_series(other, "week", **PRICE))
+                second.append(total.release(1))
+            return commit(self, outcome, answer, **more)
+
+        monkeypatch.setattr(kind, "commit", overtaken)
+        first = slow.release(1)
+        assert slow.release(1).value == first.value
+        assert curator.spent.epsilon == 1
+        kinds = [e.body["kind"] for e in curator.ledger.entries()]
+    assert first.value == second[0].value
+    assert first.certificate["recorded"] == second[0].certificate["recorded"]
+    assert (first.replayed, second[0].replayed) == (True, False)
+    assert kinds.count("commit") == 2, "the charge, and one figure"
 
 
 def test_tables_of_one_ledger_have_noise_of_their_own(folder):

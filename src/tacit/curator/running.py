@@ -178,17 +178,16 @@ class RunningTotal:
                 hint="figures are released in order, each once; one that was released is free",
             )  # fmt: skip
         noisy = [_units(one.answer) for one in earlier if one is not None]
-        if known is None:
-            units, publishable, sequence, digest = self._read(ledger, step)
-        else:
-            units, publishable = _units(known.answer), _publishable(known.answer)
-            sequence, digest = known.sequence, known.digest
+        made = known is None and self._read(ledger, step)
+        # Of figures that two processes make at the same time one is recorded, and that one is published by both.
+        found = known if known is not None else self._recorded(ledger, step)
+        assert found is not None
         return self._figure(
             step,
-            [*noisy, units],
-            replayed=known is not None,
-            publishable=publishable,
-            entry=(sequence, digest),
+            [*noisy, _units(found.answer)],
+            replayed=not made,
+            publishable=_publishable(found.answer),
+            entry=(found.sequence, found.digest),
         )
 
     def _recorded(self, ledger: Ledger, step: int) -> Recorded | None:
@@ -206,15 +205,16 @@ class RunningTotal:
             words=f"Step {step} of a running total that entry {self.sequence} paid for",
         )  # fmt: skip
 
-    def _read(self, ledger: Ledger, step: int) -> tuple[np.ndarray[Any, Any], bool, int, str]:
+    def _read(self, ledger: Ledger, step: int) -> bool:
+        """Whether the figure that was read now is the recorded one; else somebody else was faster."""
         curator, series = self._curator, self.series
         table = curator._open()
         facts = table.facts
         curator._resolver.for_charging(facts)
         asked = self._request(ledger, step)
         outcome = ledger.reserve(asked, check_of(curator.budget))
-        if isinstance(outcome, Recorded):  # somebody else was faster: theirs is the figure
-            return _units(outcome.answer), _publishable(outcome.answer), outcome.sequence, outcome.digest
+        if isinstance(outcome, Recorded):
+            return False
         with charge_made():
             try:
                 with curator._reading:
@@ -237,8 +237,8 @@ class RunningTotal:
                 with contextlib.suppress(TacitError):
                     ledger.fail(outcome)
                 raise
-            ledger.commit(outcome, json.dumps(answer).encode(), data_digest="")
-        return units, source.publishable, outcome.sequence, outcome.digest
+            entry = ledger.commit(outcome, json.dumps(answer).encode(), only_first=True)
+        return bool(entry.body["kind"] == "commit")
 
     def _figure(
         self, step: int, noisy: Sequence[np.ndarray[Any, Any]], *, replayed: bool, publishable: bool,

@@ -332,25 +332,41 @@ class Ledger(Approvals):
             signed=self._signed_where(connection, body),
         )  # fmt: skip
 
-    def commit(self, ticket: Ticket, answer: Any, *, data_digest: str = "") -> Entry:
+    def commit(
+        self, ticket: Ticket, answer: Any, *, data_digest: str = "", only_first: bool = False
+    ) -> Entry:
         """Record the answer (bytes, or any plain JSON) to a reservation.
 
         The charge is paid, so the commit is tried for ten minutes at least while others hold the ledger. `data_digest`
         identifies the data behind the answer. Only the custodian learns whether the last answer about the same version
         came from the same data (`FILE-data` beside a ledger's file, 0600).
+
+        `only_first`: if somebody in parallel answered the request first, this answer is dropped, and the reservation is
+        closed without one. For requests that cost nothing, since another charge pays for one answer.
         """
         kind = "bytes" if isinstance(answer, bytes) else "json"
         body = answer if isinstance(answer, bytes) else canonical(answer, what="answer").encode("ascii")
         entry, line = self._write(
-            lambda connection: self._record(connection, ticket, kind, body, data_digest), patience=PATIENCE
+            lambda connection: self._record(connection, ticket, kind, body, data_digest, only_first),
+            patience=PATIENCE,
         )
         if line and self._store.path is not None:
             write_line(self._store.path, line)
         return entry
 
     def _record(
-        self, connection: Connection, ticket: Ticket, kind: str, body: bytes, data_digest: str
+        self,
+        connection: Connection,
+        ticket: Ticket,
+        kind: str,
+        body: bytes,
+        data_digest: str,
+        only_first: bool,
     ) -> tuple[Entry, str]:
+        if only_first:
+            self._sync(connection)
+            if self._replay(connection, ticket.request) is not None:
+                return self._close(connection, ticket, "failed")[0], ""
         said = {"kind": kind, "sha256": sha256(body), "size": len(body)}
         entry, charge = self._close(connection, ticket, "commit", answer=said)
         connection.change(ANSWERS.insertion, {"sequence": entry.sequence, "body": body})
