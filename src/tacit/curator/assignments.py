@@ -132,6 +132,11 @@ class Assignment:
         """The condition of the bound: `Always`, which is differential privacy, unless the class has another."""
         return Always()
 
+    @property
+    def gamma(self) -> Fraction:
+        """The share of the data on which the bound may fail; 0 for differential privacy."""
+        return Fraction(0)
+
     def _sum(self, each: Sequence[Fraction | None]) -> Fraction | None:
         """The sum of the mechanisms' own numbers; None under priors, since no theorem adds them."""
         return None if isinstance(self.condition, Priors) else _total(each)

@@ -17,7 +17,6 @@ from tacit.accounting.codec import to_record
 from tacit.curator.assignments import NoisyParts
 from tacit.curator.choice import release_choice
 from tacit.curator.planning import Plan, Planned, event_record
-from tacit.curator.random_counts import gamma_of
 from tacit.curator.text import beyond_groups
 from tacit.errors import InvalidParameter, TacitError
 from tacit.exact.canonical import canonical, indented, sha256
@@ -473,7 +472,7 @@ def _not_covered(planned: Planned) -> list[str]:
 
 
 def _event(planned: Planned) -> Any:
-    gamma, condition = gamma_of(planned.assignment), planned.assignment.condition
+    gamma, condition = planned.assignment.gamma, planned.assignment.condition
     priors = condition if isinstance(condition, Priors) else None
     return [event_record(to_record(e), gamma, priors) for e in planned.assignment.events]
 

@@ -382,7 +382,7 @@ def _of_its_kind(assignment: Assignment, asked: Planned, assumed: Given | None) 
     from tacit.curator.functions.by_test import ByTestAssignment
     from tacit.curator.functions.trees import TreeAssignment
     from tacit.curator.quantile_choice import SelectedRanks
-    from tacit.curator.random_counts import OnRandomData, gamma_of
+    from tacit.curator.random_counts import OnRandomData
     from tacit.curator.request import ExactGiven
     from tacit.curator.selected import ClampingAssignment, Ranks, Selected, Sparse
     from tacit.curator.synthesised import SynthesisAssignment
@@ -395,7 +395,7 @@ def _of_its_kind(assignment: Assignment, asked: Planned, assumed: Given | None) 
     if isinstance(words, ExactGiven) or isinstance(assignment, ExactAssignment):
         return isinstance(words, ExactGiven) and isinstance(assignment, ExactAssignment)
     if isinstance(assignment, OnRandomData):
-        return words is not None and 0 < gamma_of(assignment) <= words.gamma
+        return words is not None and 0 < assignment.gamma <= words.gamma
     if isinstance(assignment, SelectedRanks):
         return asked.question.statistic.fits == "ranks"
     kinds: dict[str, type] = {

@@ -18,7 +18,6 @@ import numpy as np
 from tacit.curator.assignments import Assignment, NoisyParts
 from tacit.curator.guesses import Guess
 from tacit.curator.intervals import noise_by_part
-from tacit.curator.random_counts import gamma_of
 from tacit.errors import NoLaw
 from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Approximate, Concentrated, GaussianDP, Neighbours, Rows
@@ -124,7 +123,7 @@ def _with_floor(found: Expected, question: Question, assignment: Assignment, row
         reason = NO_BOUND
     elif not found.mean:
         reason = "it is exact"
-    elif gamma_of(assignment):
+    elif assignment.gamma:
         reason = "the bounds are for differential privacy; random differential privacy may go below them"
     elif (promise := _promise(assignment)) is None:
         reason = "no lower bound is known for a promise of this kind"
@@ -212,7 +211,7 @@ def _expected(
     assert question.form is not None
     parts = _typical(question, question.form, rows, guess)
     # Given random data, the error of cells that have noise.
-    reading = Assignment.read if gamma_of(assignment) else type(assignment).read
+    reading = Assignment.read if assignment.gamma else type(assignment).read
     found = reading(assignment, question, NoisyParts(parts=parts), confidence)
     # Near a bound the interval is cut there, and its farther end counts.
     half = float(np.max(np.maximum(found.high - found.value, found.value - found.low)))

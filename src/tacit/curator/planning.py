@@ -46,7 +46,7 @@ from tacit.curator.functions.fits import PureDensity
 from tacit.curator.functions.trees import assign_tree
 from tacit.curator.prices import Price
 from tacit.curator.quantile_choice import assign_quantiles, first_ranks
-from tacit.curator.random_counts import assign_on_random_data, fits, gamma_of
+from tacit.curator.random_counts import assign_on_random_data, fits
 from tacit.curator.request import (
     ALWAYS,
     Assumed,
@@ -370,7 +370,7 @@ def on_random_data(
         shares = shares_of(given, [asks[i].weight for i in sharing])
         for i, share in zip(sharing, shares, strict=True):
             found[i] = assigned(i, share)
-        kept = [i for i in sharing if gamma_of(found[i][1])]
+        kept = [i for i in sharing if found[i][1].gamma]
         if kept == sharing:
             break
         sharing = kept
@@ -498,7 +498,7 @@ class Plan:
     def gamma(self) -> Fraction:
         """The share of the data on which the charge may fail, exactly: the sum over the releases."""
         if "gamma" not in self.kept:
-            self.kept["gamma"] = sum((gamma_of(r.assignment) for r in self.releases), Fraction(0))
+            self.kept["gamma"] = sum((r.assignment.gamma for r in self.releases), Fraction(0))
         return cast("Fraction", self.kept["gamma"])
 
     @property
@@ -579,28 +579,22 @@ def make_plan(
             )  # fmt: skip
     asks = _named(asks)
     questions = _questions(asks, schema, unit, earlier=earlier)
-    check_agreement(asks, questions, given)
+    if any(a.agree for a in asks):
+        check_agreement(asks, questions, given)
     prices = divided(asks, questions, total, earlier=earlier)
-    assignments: list[Assignment] = []
-    chosen: dict[tuple[int, Price, int | None, str, bool], Assignment] = {}
-    for a, question, price in zip(asks, questions, prices, strict=True):
-        place = (id(question), price, a.rows, a.noise, a.agree)
-        if place not in chosen and a.agree and question.statistic.fits == "noise":
-            chosen[place] = assign_counts(question, price)
-        elif place not in chosen:
-            chosen[place] = choose(
-                question, price, budget=budget, rows=a.rows, earlier=earlier, noise=a.noise
-            )
-        assignments.append(chosen[place])
-    wanted = [*zip(questions, prices, assignments, strict=True)]
-    assigned = _exactly(asks, questions, prices, given) or on_random_data(
-        asks, wanted, given, unit=unit, budget=budget
-    )
+    assigned = _exactly(asks, questions, prices, given)
+    if assigned:
+        plain = [assignment for _, assignment in assigned]
+    else:
+        plain = _noise(asks, questions, prices, budget, earlier)
+        wanted = [*zip(questions, prices, plain, strict=True)]
+        assigned = on_random_data(asks, wanted, given, unit=unit, budget=budget)
     releases = [
-        _planned(a, question, assignment, plain, unit)
-        for a, plain, (question, assignment) in zip(asks, assignments, assigned, strict=True)
+        _planned(a, question, assignment, beside, unit)
+        for a, beside, (question, assignment) in zip(asks, plain, assigned, strict=True)
     ]
-    releases = with_agreement(releases)
+    if any(a.agree for a in asks):
+        releases = with_agreement(releases)
     charged = _charged(releases, budget, unit, total)
     words: Any = {
         "schema": schema,
@@ -613,6 +607,26 @@ def make_plan(
         releases=tuple(releases), unit=unit, schema=schema, charged=charged, digest=request_digest(asked, **words),
         earlier=earlier_digests(asked, **words), reading=words["reading"], budget=budget, total=total, given=given,
     )  # fmt: skip
+
+
+def _noise(
+    asks: Sequence[Query],
+    questions: Sequence[Question],
+    prices: Sequence[Price],
+    budget: Bound | None,
+    earlier: bool,
+) -> list[Assignment]:
+    """The noise of each query; equal queries at one price share the choice."""
+    out: list[Assignment] = []
+    made: dict[tuple[int, Price, int | None, str, bool], Assignment] = {}
+    for a, question, price in zip(asks, questions, prices, strict=True):
+        place = (id(question), price, a.rows, a.noise, a.agree)
+        if place not in made and a.agree and question.statistic.fits == "noise":
+            made[place] = assign_counts(question, price)
+        elif place not in made:
+            made[place] = choose(question, price, budget=budget, rows=a.rows, earlier=earlier, noise=a.noise)
+        out.append(made[place])
+    return out
 
 
 def chosen(
@@ -653,7 +667,7 @@ def _planned(a: Query, question: Question, assignment: Assignment, plain: Assign
         )
 
     error = error_of(assignment)
-    if gamma_of(assignment):
+    if assignment.gamma:
         error = error.beside(error_of(plain))
     must_cover(assignment.bound, assignment.events, neighbours=unit.neighbours, of=f"the bound of {a.name!r}")
     made = Guarantee(
@@ -664,7 +678,7 @@ def _planned(a: Query, question: Question, assignment: Assignment, plain: Assign
     )
     return Planned(
         ask=a, question=question, assignment=assignment, guarantee=_promise(a, made), expected=error,
-        plain=plain if gamma_of(assignment) else None,
+        plain=plain if assignment.gamma else None,
     )  # fmt: skip
 
 

@@ -75,6 +75,11 @@ class OnRandomData(Assignment):
         return self.given.condition
 
     @property
+    def gamma(self) -> Fraction:
+        """The share of the data on which the bound may fail."""
+        return self.given.gamma
+
+    @property
     def declared(self) -> tuple[str, ...]:
         """Assumptions of the bound that no test can check."""
         least = () if self.neighbours is Neighbours.REPLACE_ONE else (LEAST_ROWS,)
@@ -288,11 +293,6 @@ EXACT, COUNTED = "which are exact", "rows that decide"
 
 
 ALL_ROWS = Aggregation(aggregates=(CountRows(),))
-
-
-def gamma_of(assignment: Assignment) -> Fraction:
-    """The share of the data on which an assignment's bound may fail; 0 for differential privacy."""
-    return assignment.given.gamma if isinstance(assignment, OnRandomData) else Fraction(0)
 
 
 def fits(question: Question) -> bool:
