@@ -206,8 +206,8 @@ def moments(bets: int) -> Integers:
 class Wealth:
     """The wealth of all bets against each claim of a ladder: a mixture of strategies and of their leader.
 
-    A strategy bets on every pair of neighbours, and its wealth is the product over all of them. The leader of a pair is
-    the strategy that would have gained most there lately, if it gained or the past promises enough.
+    A strategy bets on every pair of neighbours, and its wealth is the product over all of them. The leader of a pair
+    is the strategy that would have gained most on it lately, provided that it gained or that the past promises enough.
     """
 
     def __init__(

@@ -82,9 +82,9 @@ def random_data(
     """Audit "epsilon-private except on a share gamma of data sets": `sample()` gives a random data set and a
     neighbour.
 
-    Each data set is audited at a level of its own, a fifth of gamma (at most a hundredth). If the claim is true, a
-    data set is rejected with probability at most gamma plus that level, independently: a binomial lower limit for
-    the frequency, less that level, bounds gamma.
+    Each data set is audited at a level of its own, a fifth of gamma (at most a hundredth). If the claim is true, each
+    data set is rejected, independently of the others, with probability at most gamma plus that level. A binomial lower
+    limit for the frequency of rejections, less that level, is therefore a lower bound on gamma.
     """
     level, gamma = checked_level(level), probability("gamma", gamma)
     n = whole("samples", samples)

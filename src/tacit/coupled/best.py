@@ -2,7 +2,7 @@
 matter.
 
 delta is the largest over the blocks. The average of a block's real distributions is a simulator with an exact delta
-at no cost. A block is finished if that delta is no larger than another block's need. The rest are
+at no cost. A block is finished if that delta is no larger than what another block needs in any case. The rest are
 solved, the worst first, by `program.solve`. Blocks with the same distributions are solved once.
 """
 

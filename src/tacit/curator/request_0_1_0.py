@@ -611,7 +611,9 @@ def _costs(name: str, costs: Mapping[str, float], budget: Bound | None) -> str:
 
 
 def _beside(assignment: Assignment) -> str:
-    """Why nothing is exact given random data, where it was said; its numbers stand in today's sentence."""
+    """The old sentence why no answer is exact given random data, with the numbers of today's sentence; empty if the
+    reason has none.
+    """
     found = _COUNT.findall(assignment.reason.partition("; ")[2])
     if len(found) < 3:
         return ""

@@ -445,7 +445,7 @@ class Ranks(Assignment):
 def rank_error(mechanism: Cumulative, shares: tuple[Fraction, ...], confidence: Fraction) -> float:
     """The error of #(rows below t) - q n at the confidence, q the asked share: at a middling t, mean over the shares.
 
-    It is the error of the number by which a quantile is found (`tacit.mechanisms.quantiles`).
+    A quantile is found by such numbers (`tacit.mechanisms.quantiles`).
     """
     tail = float((1 - confidence) / 2)
     return float(np.mean([np.median(mechanism.half_widths(tail, share=q)[1:]) for q in shares]))

@@ -383,7 +383,9 @@ def _hashing(home: Any) -> Any:
 
 
 def _freezing(home: Any) -> dict[str, Any]:
-    """Methods that refuse to change a field, and anything of an instance of exactly this class."""
+    """The methods of a frozen class. They refuse to change a field, and on an instance of exactly this class they
+    refuse any change.
+    """
 
     def is_field(name: str) -> bool:
         return any(one.name == name for one in dataclasses.fields(home))

@@ -215,7 +215,7 @@ def group_of(unit: Unit, *, size: int) -> GroupOf:
 
 
 def steps(known: Unit, wanted: Unit) -> tuple[int, tuple[str, ...]]:
-    """The number of neighbour steps of `known` across one step of `wanted`, and the theorems behind it.
+    """How many neighbour steps of `known` make one step of `wanted`, and the theorems that say so.
 
     replace-one is one removal and one addition (two steps of add-or-remove). A person with at most m
     rows is m added or removed rows. There is no way back from replace-one to add-or-remove: a mechanism

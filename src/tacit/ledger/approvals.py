@@ -337,7 +337,7 @@ class Approvals(Log):
         return state
 
     def _asked(self, connection: Connection, request: Request) -> dict[str, Any]:
-        """What a charge says. It has the question's name in an earlier form if it rests on such a record."""
+        """What a charge says. If it rests on a record in an earlier form, it has the question's name in that form."""
         body = reserve_body(request, request.table or self.table)
         waiting, looks = {r.asked for r in self._state.register.requests.values()}, self._state.looks
         if not (waiting or looks):

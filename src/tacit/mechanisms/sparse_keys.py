@@ -306,8 +306,9 @@ def _different(count: int, size: int, domain: int, banned: AnyArray, source: Sou
 def _tested(count: int, domain: int, taken: AnyArray, impossible: Impossible, source: Source) -> AnyArray:
     """The same for a test that recognises impossible keys; it always ends with all draws.
 
-    Used if at least half of the possible cells are free: the first `count` allowed draws, in the order of drawing. Else
-    the domain is at most 512 times the occupied cells (`Impossible.within_reach`), and its free cells are listed.
+    If at least half of the possible cells are free, these are the first `count` allowed draws, in the order of
+    drawing. Else the domain is at most 512 times the occupied cells (`Impossible.within_reach`), and its free cells
+    are listed.
     """
     possible = domain - (impossible.count or 0)
     free = possible - int(taken.size)

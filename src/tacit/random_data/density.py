@@ -1,8 +1,9 @@
 """Densities under random differential privacy: a kernel estimate made of a histogram whose empty cells are exact.
 
-Noise sized by pairs of rows gains nothing for a kernel estimate. One replaced row moves it by
-sqrt(2 k(0) (1 - e^(-r^2/(2 b^2))))/n in its own norm, r the distance of the two rows and b the bandwidth. A bandwidth
-that shows any shape is smaller than most distances, and then the root is as large as it can be (`pairs_gain`).
+For a kernel estimate it gains nothing to size the noise by the distance of each pair of rows. One replaced row moves
+it by sqrt(2 k(0) (1 - e^(-r^2/(2 b^2))))/n in its own norm, r the distance of the two rows and b the bandwidth. A
+bandwidth that shows any shape is smaller than most distances, and then the root is as large as it can be
+(`pairs_gain`).
 
 A histogram gains: its empty cells need no noise. Smoothing it with kernels at the cells' centres is post-processing,
 and with bandwidth sqrt(b^2 - w^2/12) and cells of width w it has the mean of the kernel estimate up to O(w^4). Theorem

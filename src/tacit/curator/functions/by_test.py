@@ -56,7 +56,8 @@ SHARES = tuple(Fraction(k, 16) for k in range(1, 16))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegressionByTest(FunctionStatistic):
-    """Least squares of an outcome on columns, released if the table is far from one on which a unit moves it much.
+    """Least squares of an outcome on columns. The fit is released if no table near the real one would let a single
+    unit move it much.
 
     Values are the slope of each column, in the outcome's unit for one unit of the column, and the outcome at the middle
     of all declared ranges.

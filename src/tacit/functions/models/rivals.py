@@ -42,7 +42,7 @@ SPREAD = {"logistic": 1.0}
 OTHER_SPREAD = 0.1
 """The variance of a linear model's score on the reference table."""
 SMALLER = (0.5,) * 8
-"""Each is half of the ridge before it, as long as the expected error falls."""
+"""Each step halves the ridge, as long as the expected error falls."""
 ROUNDS = 6
 ELSEWHERE = {
     "output noise": "a kernel model, or mechanism='output' of a logistic regression, has it",

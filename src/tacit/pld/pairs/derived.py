@@ -484,8 +484,8 @@ def _walk(products: tuple[Product, ...], size: int) -> _GroupWalk | None:
 class GroupPair(WorstPair):
     """`size` units at once: the sum of e^(e_1 + ... + e_(i-1)) delta(e_i), e_1 + ... + e_k = e (`group-privacy`).
 
-    Every split of epsilon is a bound. The smaller of two is taken: the even one, delta(e/k) (e^e - 1)/(e^(e/k) - 1),
-    and the best on a grid.
+    Every split of epsilon is a bound. Two of them are computed and the smaller is taken: the even split, delta(e/k)
+    (e^e - 1)/(e^(e/k) - 1), and the best split on a grid.
     """
 
     products: tuple[Product, ...]

@@ -327,7 +327,7 @@ _WORDS = {"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
 
 
 def yaml_text(value: Mapping[str, Any], indent: int = 0) -> str:
-    """A table of texts, numbers, lists of texts and tables, in block style."""
+    """YAML in block style, for a table of texts, numbers, lists of texts and inner tables."""
     pad, lines = "  " * indent, []
     for key, inner in value.items():
         if isinstance(inner, Mapping):
