@@ -577,31 +577,11 @@ KINDS: dict[str, Callable[..., Any]] = {
     "variance": statistics.variance,
 }
 TABLES = (
-    "budget",
-    "data",
-    "given",
-    "join",
-    "ledger",
-    "protect",
-    "release",
-    "report",
-    "running",
-    "schema",
-    "shares",
-    "spend",
-)
+    "budget", "data", "given", "join", "ledger", "protect", "release", "report", "running", "schema", "shares", "spend",
+)  # fmt: skip
 READING = (
-    "dates",
-    "decimal",
-    "encoding",
-    "missing",
-    "multiline",
-    "partitions",
-    "pattern",
-    "separator",
-    "sheet",
-    "view",
-)
+    "dates", "decimal", "encoding", "missing", "multiline", "partitions", "pattern", "separator", "sheet", "view",
+)  # fmt: skip
 DATA = ("engine", "memory", "path", "table", "version", *READING)
 LEDGER = ("another", "path")
 PAID = ("confidence", "delta", "epsilon", "mu", "rho", "simultaneous", "within")
