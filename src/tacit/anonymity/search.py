@@ -192,7 +192,7 @@ class Lattice:
         return tuple(tree.height for tree in self.hierarchies)
 
     def _losses(self, column: int) -> list[Floats]:
-        """For each level the loss of a row with each leaf.
+        """The loss of a row with each leaf, level by level.
 
         entropy: log2(rows of its group / rows of its value), the non-uniform entropy of ARX; precision: the share of
         the levels that it rose (Sweeney 2002), over the number of columns.
@@ -214,7 +214,7 @@ class Lattice:
         return out
 
     def level_losses(self) -> list[Floats]:
-        """For each column the loss of all rows at each level; their sum over columns is a node's loss."""
+        """The loss of all rows at each level, column by column; their sum over columns is a node's loss."""
         made = []
         for column, levels in enumerate(self.losses):
             at = self.cells.leaves[:, column]

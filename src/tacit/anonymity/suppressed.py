@@ -160,7 +160,8 @@ class Attacker:
                 del waiting[(place, sign)]
 
     def cuts(self, primary: Integers, protection: int, fixed: Booleans) -> list[Cut]:
-        """For each end that is not reached an inequality that this pattern violates and every protecting one satisfies.
+        """Inequalities, one for each end that is not reached: this pattern violates it, and every protecting one
+        satisfies it.
 
         For any multipliers m of the equations, a move of cell p by `need` in direction s needs
         sum_i (up_i c_i+ + count_i c_i-) x_i >= need, c = s e_p - M' m, where up_i is beyond all bounds.

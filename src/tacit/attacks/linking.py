@@ -267,7 +267,9 @@ def expected_unique_share(
 
 
 ECCENTRICITY = 7.0
-"""The paper takes 1.5; on 10^5 made-up histories that would name one stranger in five, and 7 names fewer than 1%."""
+"""The paper takes 1.5. On 10^5 made-up histories an eccentricity of 1.5 would name one stranger in five, and one of 7
+fewer than 1%.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

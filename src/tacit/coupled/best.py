@@ -422,7 +422,7 @@ def _all(block: ProgramBlock) -> list[Any]:
 
 
 def average_of(block: ProgramBlock) -> dict[Any, Distribution]:
-    """For each input the average of the real distributions in which it can occur, weighted by its chance there."""
+    """The average, for each input, of the real distributions in which it can occur, weighted by its chance there."""
     if len(block.inputs) == 1 and len(block.cells) == 1:
         return {block.inputs[0]: block.cells[0].real}
     sums: dict[Any, dict[Any, Fraction]] = {a: {} for a in block.inputs}

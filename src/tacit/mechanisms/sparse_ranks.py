@@ -137,7 +137,7 @@ class SparseRankSelection(Selections):
     # --- weights ------------------------------------------------------------------------------------------------
     @property
     def decades(self) -> tuple[tuple[float, float, int, int], ...]:
-        """Of each power of ten: the place of its first multiple, the distance of two, their number, one weight."""
+        """Each power of ten: the place of its first multiple, the distance of two, their number, the weight of one."""
         return _decades(self.bins, Fraction(self.origin), Fraction(self.unit))
 
     def weight_below(self, places: npt.ArrayLike) -> Whole:

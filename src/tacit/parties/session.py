@@ -241,7 +241,7 @@ class Ring:
         )
 
     def keepers(self, sizes: Sizes, seed: bytes) -> list[list[int]]:
-        """For each holder the others that share a mask with it and keep shares of its secrets, and itself."""
+        """The others that share a mask with each holder and keep shares of its secrets, and the holder itself."""
         n = sizes.holders
         if self.side == 0:
             return [list(range(n)) for _ in range(n)]

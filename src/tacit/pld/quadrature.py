@@ -314,7 +314,7 @@ class Quadrature:
     edges: Floats | None = None
     """Losses at the edges of cells (rows, cells + 1)."""
     floors: Floats | None = None
-    """Of each cell, the least P-density of x over the greatest slope of the loss (rows, cells), at tilt 0."""
+    """The least P-density of x over the greatest slope of the loss, for each cell, at tilt 0 (rows, cells)."""
     soft: Floats | None = None
     """Normal noise x: factors e^(-x^2/2T^2) <= 1 that leave out its tails (nodes, kinds), of entire functions."""
     left: Floats | None = None
@@ -476,7 +476,7 @@ class WithoutReplacementRule:
     error: float
     lost: Floats
     blur: Floats
-    """Of each row, how many units (of the last place of 1) ln Z may be off by, beyond its own relative ones."""
+    """By how many units (of the last place of 1) ln Z of each row may be off, beyond its own relative errors."""
     edges: Floats | None = None
     density: Floats | None = None
     variation: Callable[[float], Floats] | None = None

@@ -130,7 +130,7 @@ ROUNDED = anon.Round(column="age", base=1)
 
 
 def _boxes(table: Any) -> Booleans:
-    """For each row the ages, sexes and regions that it may represent, side by side."""
+    """The ages, sexes and regions that each row may represent, side by side."""
     parts = []
     for name, values in (
         ("age", range(*AGES)),

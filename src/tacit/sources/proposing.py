@@ -293,7 +293,7 @@ def _label(axes: Sequence[Axis], key: Sequence[Any]) -> str:
 
 
 def texts_seen(table: Table, names: Sequence[str], tests: Mapping[str, str]) -> dict[str, dict[str, int]]:
-    """For each column of a table of bare text: the number of texts, and the number that match each pattern."""
+    """The number of texts in each column of a table of bare text, and the number that match each pattern."""
     relation, engine = table.relation, table.dialect
     out: dict[str, dict[str, int]] = {}
     for name in names:

@@ -253,7 +253,7 @@ class Calibrated(Statistic):
         return Products(factors=factors, where=self.where, present=named)
 
     def _means(self, schema: Schema, axes: Sequence[Axis]) -> tuple[tuple[float, ...], ...]:
-        """For each group its population, and the public means of the columns on their scales."""
+        """The population of each group, and the public means of the columns on their scales."""
         labels = [str(label) for label in axes[0].labels] if axes else [""]
         out = []
         for label in labels:

@@ -102,7 +102,7 @@ class Nested:
     starts: tuple[Numbers, ...]
     parent: tuple[Numbers, ...]
     leaves: Numbers
-    """For each leaf of the last level, its place among the keys of the column."""
+    """The place of each leaf of the last level among the keys of the column."""
 
     @property
     def sizes(self) -> list[int]:
@@ -377,7 +377,7 @@ class Geography(Statistic):
 
 
 def _with_all(table: AnyArray) -> AnyArray:
-    """For each area its cells, and their sum behind them if they are several, as one vector."""
+    """The cells of each area as one vector; the sum of several stands behind them."""
     if table.shape[1] == 1:
         return table[:, 0]
     return np.ravel(np.concatenate([table, table.sum(axis=1, keepdims=True)], axis=1))

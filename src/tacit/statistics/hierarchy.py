@@ -522,7 +522,7 @@ def _places(tree: Tree, nodes: Sequence[Any]) -> npt.NDArray[np.int64]:
 
 
 def _ancestors(tree: Tree, leaves: Sequence[Any], parts: Sequence[Level]) -> list[npt.NDArray[np.int64]]:
-    """For each level, the place of each leaf's ancestor on it; -1 if the leaf ends above it."""
+    """The place of each leaf's ancestor on each level; -1 if the leaf ends above it."""
     on_level = np.full(len(tree.order), -1, dtype=np.int64)
     for _, nodes in parts:
         on_level[_places(tree, nodes)] = np.arange(len(nodes))

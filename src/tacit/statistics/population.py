@@ -43,7 +43,7 @@ class NoiseMoments:
 
 
 def laplace_moments(variance: float) -> NoiseMoments:
-    """Of the discrete Laplace distribution, the difference of two geometric ones: its fourth cumulant is 3 v^2 + v."""
+    """Moments of the discrete Laplace distribution (two geometric ones subtracted); fourth cumulant 3 v^2 + v."""
     return NoiseMoments(variance=variance, fourth=3 * variance**2 + variance)
 
 

@@ -158,7 +158,7 @@ def synthetic_rows(
 
 
 def _draw(tables: list[CountTable], rows: int, source: Source) -> dict[str, Any]:
-    """For each column the place (or word) of each row."""
+    """The place (or word) of each row, column by column."""
     if len(tables) == 1:
         return _from_one(tables[0], rows, source)
     if any(t.keys is not None for t in tables):

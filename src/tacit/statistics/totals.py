@@ -339,7 +339,7 @@ LEAST = 1e-200
 
 
 def combination(sizes: Sizes, blocks: Laws, of: Columns) -> list[tuple[PartNoise | None, Floats, Floats]]:
-    """For each block the weights of its noise in a number of this table, and the number of cells with each."""
+    """The weights of each block's noise in a number of this table, and the number of cells with each."""
     n = dict(sizes)
     shares: dict[Columns, dict[int, float]] = {}
     for size in range(len(of) + 1):

@@ -41,7 +41,7 @@ UP = 1 + 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choices:
-    """For each round ||y - M||_1 of the chosen margin; for each candidate a round (-1: none) and ||M_c - S_c||_1."""
+    """||y - M||_1 of the chosen margin, by rounds; and by candidates a round (-1: none) and ||M_c - S_c||_1."""
 
     distances: Integers
     rounds: Integers
@@ -80,7 +80,7 @@ class ChoiceLog:
         *,
         total: int,
     ) -> Choices:
-        """For each candidate the round of its bound, and the distance of that round's rows from the finished ones."""
+        """The round of each candidate's bound, and the distance of that round's rows from the finished ones."""
         excess = [
             largest_excess(d, c, self.sizes, schedule, miss=USUAL_MISS)
             for d, c in zip(self.distances, self.chosen, strict=True)

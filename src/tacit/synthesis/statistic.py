@@ -348,7 +348,7 @@ def _hashable(value: Any) -> Any:
 
 
 def _zeros(patterns: Sequence[Pattern], axes: Sequence[Axis], sizes: Sequence[int]) -> dict[Margin, Any]:
-    """For each set of columns with patterns a table that says which cells are impossible."""
+    """Tables of impossible cells, one for each set of columns with patterns."""
     place = {a.column: i for i, a in enumerate(axes)}
     found: dict[Margin, Any] = {}
     for pattern in patterns:

@@ -63,7 +63,7 @@ class Draws:
         return np.argsort(self.source.words(count), kind="stable").astype(np.int64)
 
     def below(self, limits: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """For each limit a whole number from 0 to below it."""
+        """Whole numbers, each from 0 to below its limit."""
         return np.minimum((self.uniform(len(limits)) * limits).astype(np.int64), limits - 1)
 
 
@@ -224,7 +224,7 @@ def encoded(table: Any, name: str) -> Any:
 
 
 def codes(table: Any, columns: Sequence[str]) -> npt.NDArray[np.int64]:
-    """For each row a number that identifies its combination of values in these columns; missing counts as a value."""
+    """A number for each row that identifies its combination of values in these columns; missing counts as a value."""
     key = np.zeros(table.num_rows, dtype=np.int64)
     for name in known(table, columns):
         here = np.asarray(encoded(table, name).indices.to_numpy(zero_copy_only=False), dtype=np.int64)

@@ -200,7 +200,7 @@ def _tree(table: Any, name: str, leaf: int) -> Any:
 
 
 def _picked(here: Integers, there: Integers, draws: Draws) -> Integers:
-    """For each made row, by its leaf, a random row of the table in that leaf."""
+    """A random row of the table for each made row, out of the rows in the same leaf."""
     many = int(max(here.max(), there.max())) + 1
     order = np.argsort(here, kind="stable")
     sizes = np.bincount(here, minlength=many)

@@ -246,7 +246,7 @@ def told_by(laws: Sequence[AnswerLaws], delta: float) -> Told:
 
 
 def _stand_ins(laws: Sequence[AnswerLaws], kind: int) -> list[Distribution]:
-    """For each distribution the simulator's answers: 0 without the row, then each value, then a random value."""
+    """The simulator's answers for each distribution: 0 without the row, then each value, then a random value."""
     if kind == 0:
         return [law.without for law in laws]
     if kind <= len(laws[0].given):

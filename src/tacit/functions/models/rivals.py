@@ -5,12 +5,12 @@
     noisy moments          linear models: X'X, X'y with noise  Var w_i = std^2 (1 + |w|^2/2) / (h_i + ridge)^2
     noisy gradients        T full steps of mu/sqrt(T) each     Var w_i = T std^2 step^2 sum_t (1 - step h_i)^(2t)
 
-All have the same reference table: so many rows, with the curvatures h_i and the expected weights of the contrasts of an
-additive model, or for a linear one rows of length R whose curvatures fall like 1/i, and weights that give the score a
-variance of 1, or of 0.1 where targets lie in [-1, 1]. The error is the expected excess of the mean loss there: by
-noise, by the sample, and by the penalty or too few steps. Every rival has the ridge or the number of steps that is
-best; the perturbed objectives have the ridge that is run. For each table and each ridge it has at most the noise
-of output noise, as h_i >= 0.
+All rivals have the same reference table: a number of rows, with the curvatures h_i and the expected weights of the
+contrasts of an additive model, or for a linear one rows of length R whose curvatures fall like 1/i, and weights that
+give the score a variance of 1, or of 0.1 where targets lie in [-1, 1]. The error is the expected excess of the mean
+loss there: by noise, by the sample, and by the penalty or too few steps. Every rival has the ridge or the number of
+steps that is best; the perturbed objectives have the ridge that is run. For each table and each ridge a perturbed
+objective has at most the noise of output noise, as h_i >= 0.
 """
 
 from __future__ import annotations
