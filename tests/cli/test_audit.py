@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import random
+import secrets
 from pathlib import Path
 
 import pytest
 
-from tacit.audit.house import mechanism_of_file
+from tacit.audit.black_box import system_coins
+from tacit.audit.house import mechanism, mechanism_of_file
 from tacit.cli import main
+from tacit.guarantees import Pure
 
 MISBEHAVING = '''
 import os, random, time, sys
@@ -236,3 +241,52 @@ def test_plans_and_answers_that_are_none(
     assert word in said.err
     assert "Traceback" not in said.err
     assert len(said.err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("claim", "word"),
+    [
+        ("epsilon=1, delta=1", "delta must lie in [0, 1)"),
+        ("epsilon=nan", "epsilon must be a finite number"),
+        ("eps=1", "did you mean 'epsilon'"),
+    ],
+)
+def test_a_claim_that_is_none_is_no_fault_of_the_function(
+    file: Path, claim: str, word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["audit", f"{file}::fine", "--claim", claim, "--neighbours", "number"]) == 2
+    said = capsys.readouterr().err
+    assert word in said
+    assert "mechanism" not in said
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1e-12, 800.0])
+def test_claims_of_any_size_have_an_answer(epsilon: float) -> None:
+    coins = random.Random(5)
+    found = mechanism(
+        lambda x: x + coins.random(),
+        claim=Pure(epsilon=epsilon),
+        neighbours="number",
+        outputs=200,
+        level=1e-3,
+    )
+    assert found.rejected == (epsilon < 1)
+    assert found.lines()
+
+
+def test_a_mechanism_that_replaces_the_system_s_randomness_has_no_say_in_the_coins(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    noise = random.Random(7)
+    for where, name in ((os, "urandom"), (secrets, "token_bytes"), (random, "_urandom")):
+        monkeypatch.setattr(where, name, lambda n: bytes([255]) * n)
+    found = mechanism(
+        lambda x: int(x) ^ (noise.random() < 0.25),
+        claim="epsilon=1.1",
+        neighbours="bit",
+        outputs=64,
+        level=1e-9,
+    )
+    told = found.event
+    assert told is None or min(told.of_first, told.of_second) > 0
+    assert 10 < int(system_coins(1000).sum()) < 990

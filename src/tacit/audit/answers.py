@@ -202,7 +202,7 @@ def _event(course: Course) -> tuple[int | None, EventFound | None]:
     bits = np.array(record.bits)
     ones = np.bincount(place[bits == 1], minlength=len(levels.ones)).astype(float)
     zeros = np.bincount(place[bits == 0], minlength=len(levels.zeros)).astype(float)
-    grown = math.exp(course.claim.value) if course.claim.pure else 1.0
+    grown = math.exp(min(300.0, course.claim.value)) if course.claim.pure else 1.0
     choices: list[tuple[float, int, bool]] = []
     for cut in range(1, len(ones)):
         choices.append((_strength(ones[cut:].sum(), zeros[cut:].sum(), grown), cut, True))

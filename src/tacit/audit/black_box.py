@@ -9,10 +9,10 @@ generator.
 from __future__ import annotations
 
 import math
-import secrets
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import field
+from os import urandom
 from typing import Any, Protocol
 
 import numpy as np
@@ -56,10 +56,8 @@ class Runner(Protocol):
 
 
 def system_coins(count: int) -> Integers:
-    """Fair coins from the operating system."""
-    return np.unpackbits(np.frombuffer(secrets.token_bytes((count + 7) // 8), dtype=np.uint8))[:count].astype(
-        np.int64
-    )
+    """Fair coins from the operating system, which no name that a mechanism replaces can change."""
+    return np.unpackbits(np.frombuffer(urandom((count + 7) // 8), dtype=np.uint8))[:count].astype(np.int64)
 
 
 @dataclass(slots=True)

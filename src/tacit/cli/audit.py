@@ -242,9 +242,10 @@ def _function(
     json: bool,
 ) -> None:
     """A function of a file."""
+    from tacit.audit.claimed import claim_of
     from tacit.audit.house import mechanism_of_file
     from tacit.audit.isolation import replay_of_file
-    from tacit.audit.neighbours import ask_for_unit
+    from tacit.audit.neighbours import ask_for_unit, named_neighbours
     from tacit.report.progress import progress
 
     if not claim:
@@ -258,6 +259,9 @@ def _function(
         raise ask_for_unit()
     if not 0.25 <= memory <= 4096:
         raise InvalidParameter(parameter="--memory", value=memory, must="be between 0.25 and 4096 GiB")
+    claim_of(claim)
+    if "::" not in neighbours:
+        named_neighbours(neighbours)
     size = int(memory * 2**30)
     with progress("Auditing", quiet=json) as step:
         step("replay with the same noise")
