@@ -40,6 +40,7 @@ from tacit.pld import Product
 
 BOX = PublicBox(low=-10, high=10)
 CONTRADICT_PRIVACY = {
+    "check_estimators_empty_data_messages": "the number of rows is private: an error would tell that it is 0",
     "check_dtype_object": "one row that holds no number would be told by an error; it counts as other",
     "check_supervised_y_no_nan": "one infinite target would be told by an error; it is moved to the bound",
 }
@@ -182,6 +183,50 @@ def test_odd_rows_change_no_type_and_raise_nothing() -> None:
     assert other.predict(odd).dtype == one.predict(X).dtype
     for empty in (np.full(200, 7), np.ones(200, dtype=int)):
         assert additive().fit(X, empty).predict(X).shape == (200,)
+
+
+@pytest.mark.parametrize("frame", [False, True])
+def test_an_empty_table_gets_an_answer_where_the_number_of_rows_is_private(frame: bool) -> None:
+    """The empty table and the table of one person are neighbours: an error would tell them apart."""
+    import pandas as pd
+
+    numbers = {"age": (0, 100), "hours": (0, 99)}
+    models: list[tuple[Any, dict[str, Any]]] = [
+        (PrivateAdditiveClassifier, {"classes": [0, 1], "columns": numbers}),
+        (PrivateAdditiveRegressor, {"target_bounds": (0, 9), "columns": numbers}),
+        (PrivateLinearRegression, {"target_bounds": (0, 9), "columns": numbers}),
+        (PrivatePoissonRegression, {"most": 9, "columns": numbers}),
+        (PrivateLogisticRegression, {"classes": [0, 1], "domain": PublicBox(low=-1, high=1)}),
+    ]
+    none: Any = np.empty((0, 2))
+    one: Any = np.array([[30.0, 40.0]])
+    if frame:
+        none, one = (pd.DataFrame(v, columns=list(numbers)) for v in (none, one))
+    for kind, given in models:
+        for neighbours in ("add-or-remove", "replace-one"):
+            model = kind(1, 1e-6, neighbours=neighbours, **given)
+            model.fit(one, [1]).predict(one)
+            if neighbours == "replace-one":
+                with pytest.raises(ValueError, match="0 sample"):
+                    model.fit(none, [])
+            else:
+                assert model.fit(none, []).predict(one).shape == (1,)
+                with pytest.raises(ValueError, match="0 sample"):
+                    model.predict(none)
+
+
+def test_columns_are_read_by_their_place_and_names_must_agree() -> None:
+    import pandas as pd
+
+    X, y = people(40)
+    table = pd.DataFrame({"age": X[:, 0].astype(float), "town": X[:, 1]})
+    assert additive().fit(table, y).feature_names_in_.tolist() == ["age", "town"]
+    for changed in (table[["town", "age"]], table.rename(columns={"age": "years"})):
+        with pytest.raises(InvalidParameter, match="in their order"):
+            additive().fit(changed, y)
+    with pytest.raises(InvalidParameter, match="in their order"):
+        additive().fit(table, y).predict(table[["town", "age"]])
+    assert additive().fit(table.to_numpy(), y).predict(table.to_numpy()).shape == (40,)
 
 
 def test_people_are_told_apart_and_shapes_rise() -> None:

@@ -91,9 +91,13 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         """The table as floats; missing values stay, since fit must not reveal them."""
         table = float_table(X)
         name = type(self).__name__
+        # Where the number of rows is private, an error at 0 rows would tell it.
+        given = getattr(self, "neighbours", Neighbours.REPLACE_ONE)
+        least = 0 if reset and relation(given) is Neighbours.ADD_OR_REMOVE else 1
         checked = check_array(
-            table, dtype=np.float64, ensure_all_finite=not reset, estimator=name, input_name="X"
-        )
+            table, dtype=np.float64, ensure_all_finite=not reset, ensure_min_samples=least, estimator=name,
+            input_name="X",
+        )  # fmt: skip
         validate_data(self, X, reset=reset, skip_check_array=True)
         if checked.shape[1] != self.n_features_in_:
             raise InvalidParameter(

@@ -9,6 +9,7 @@ a usable target as absent. `neighbours` is "add-or-remove" (the default: the num
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ from tacit.functions.models.losses import ClippedPoisson
 from tacit.functions.models.perturbed import PerturbedPlan, PerturbedRelease
 from tacit.functions.models.rivals import REFERENCE_ROWS
 from tacit.functions.models.solvers import Huber, Logistic, SmoothLoss
-from tacit.guarantees import Guarantee
+from tacit.guarantees import Guarantee, Neighbours
 from tacit.mechanisms.objective import CERTIFIED
 
 
@@ -79,11 +80,9 @@ class PerturbedModel(BaseEstimator):  # type: ignore[misc]
         if hasattr(X, "tocsr"):
             raise TypeError("Sparse data was passed, but dense data is required: X.toarray() gives it")
         if hasattr(X, "columns") and hasattr(X, "iloc"):
+            self._named_as_declared(X)
+            self._no_empty(X.shape, reset=reset)
             validate_data(self, X, reset=reset, skip_check_array=True)
-            if not X.shape[0]:
-                raise ValueError(
-                    f"Found array with 0 sample(s) (shape={X.shape}) while a minimum of 1 is required."
-                )
             return X
         text = any(not isinstance(c, NumberColumn) for c in self._listed())
         array = np.asarray(X, dtype=object) if text else np.asarray(float_table(X))
@@ -94,14 +93,30 @@ class PerturbedModel(BaseEstimator):  # type: ignore[misc]
                 f"Expected 2D array, got {array.ndim}D array instead. Reshape your data either using "
                 "array.reshape(-1, 1) or array.reshape(1, -1)"
             )
-        if not array.shape[0]:
-            raise ValueError(
-                f"Found array with 0 sample(s) (shape={array.shape}) while a minimum of 1 is required."
-            )
+        self._no_empty(array.shape, reset=reset)
         if not array.shape[1]:
             raise ValueError(f"0 feature(s) (shape={array.shape}) while a minimum of 1 is required.")
         validate_data(self, X, reset=reset, skip_check_array=True)
         return array
+
+    def _no_empty(self, shape: tuple[int, ...], *, reset: bool) -> None:
+        """Refuses a table without rows where their number is public. Where it is private, an error would tell it."""
+        private = reset and relation(self.neighbours) is Neighbours.ADD_OR_REMOVE
+        if not shape[0] and not private:
+            raise ValueError(
+                f"Found array with 0 sample(s) (shape={shape}) while a minimum of 1 is required."
+            )
+
+    def _named_as_declared(self, X: Any) -> None:
+        """Refuses a table whose names are not those that `columns` declares: columns are read by their place."""
+        if not isinstance(self.columns, Mapping):
+            return
+        names, declared = list(X.columns), list(self.columns)
+        if names != declared and all(isinstance(n, str) for n in names):
+            raise InvalidParameter(
+                parameter="X", value=names, must="have the declared columns in their order",
+                hint=f"X[{declared}] has them" if set(declared) <= set(names) else f"declared: {', '.join(declared)}",
+            )  # fmt: skip
 
     def _listed(self) -> tuple[Any, ...]:
         try:
