@@ -650,3 +650,42 @@ def test_whoever_signs_sees_bins_and_levels(desk_server: Served) -> None:
         '"bins": [0, 777, 5000]',
     ):
         assert words in html.unescape(page), words
+
+
+def test_certificates_of_functions_give_auditors_and_readers_of_withdrawn_ones_no_values(
+    desk_server: Served,
+) -> None:
+    """The certificate of a density is its function: an auditor had it, and everybody after a withdrawal."""
+    desk, anybody = desk_server.desk, desk_server.client()
+    table_of(desk, "shapes", protect={"unit": "rows"}, budget={"epsilon": 9.0})
+    heads = {n: {"Authorization": f"Bearer {desk_server.token(n)}"} for n in ("andy", "olga", "ruth")}
+    asked = {"releases": [{"kind": "density", "columns": ["age"], "size": 1200}, {"kind": "count"}]}
+    path = "/api/v1/tables/shapes/release"
+    job = anybody.post(path, json={**asked, "spend": {"epsilon": 1.0}}, headers=heads["andy"]).json()["job"]
+    desk_server.wait(desk_server.client("andy"), job)
+
+    def certificates(name: str) -> list[Any]:
+        found = anybody.get(f"/api/v1/jobs/{job}/certificate", headers=heads[name]).json()["certificates"]
+        file = f"/releases/{job}/files/certificates/density-age.json"
+        assert found[0] == desk_server.client(name).get(file).json(), name
+        return [*found]
+
+    whole = certificates("andy")
+    numbers = whole[0]["function"]["numbers"]
+    assert certificates("olga") == whole
+    limited = certificates("ruth")
+    assert limited[0]["withheld"] == ["function"]
+    assert json.dumps(numbers) not in json.dumps(limited)
+    assert {k: v for k, v in limited[0].items() if k != "withheld"} == {
+        k: v for k, v in whole[0].items() if k != "function"
+    }
+    assert limited[1] == whole[1]
+    custodian = desk_server.client("clara")
+    said = {"csrf": csrf(custodian.get("/account").text), "act": "publish", "title": "Shapes"}
+    public = custodian.post(f"/releases/{job}", data=said).url.path
+    file = f"{public}/files/certificates/density-age.json"
+    assert anybody.get(file).json() == whole[0]
+    custodian.post(f"/releases/{job}", data={**said, "act": "withdraw", "reason": "wrong"})
+    found = anybody.get(file).json()
+    assert "function" not in found
+    assert found["withheld"] == ["function"]

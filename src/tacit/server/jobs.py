@@ -53,6 +53,8 @@ OLD_VERSION = (
     "the table has a new version since this was asked, and its rows are no longer those that were asked about; "
     "nothing was charged; ask again, about the new version"
 )
+RELEASED = ("function", "random_data", "synthetic")
+"""The parts of certificates that hold released values."""
 MOST_WAITING = 50
 MOST_REHEARSALS = 50
 
@@ -229,6 +231,13 @@ def cancel(store: ServerStore, number: str) -> None:
     message = "cancelled before it began; nothing was charged"
     if not store.change(JOBS, waits, state="cancelled", message=message, ended=now()):
         store.change(JOBS, [JOBS.c.id == number, JOBS.c.state == "running"], stop=1)
+
+
+def without_values(certificate: Mapping[str, Any]) -> dict[str, Any]:
+    """A certificate for who sees no released values: a released function, for one, stands in its certificate."""
+    held = [word for word in RELEASED if word in certificate]
+    kept = {word: part for word, part in certificate.items() if word not in held}
+    return kept | ({"withheld": held} if held else {})
 
 
 def visible_at(job: Row, tick: float) -> float:

@@ -540,10 +540,10 @@ def release_act(call: WebCall) -> Response:
 def release_file(call: WebCall) -> Response:
     """One file of a release."""
     job, access = _release(call)
-    name = call.path["name"]
-    if not _values(call, job, access) and not name.startswith("certificates/"):
+    name, sees = call.path["name"], _values(call, job, access)
+    if not sees and not name.startswith("certificates/"):
         raise NotFound
-    return _file(call.desk.files(job), name)
+    return _file(call.desk.files(job), name, values=sees)
 
 
 FIRST = ("report.html", "values/", "certificates/")
@@ -555,8 +555,8 @@ def _listed(folder: Path) -> list[str]:
     return sorted(names, key=lambda n: ([not n.startswith(word) for word in FIRST], n))
 
 
-def _file(folder: Path, name: str) -> Response:
-    """A file on the folder's own list; None for any other name."""
+def _file(folder: Path, name: str, *, values: bool = True) -> Response:
+    """A file on the folder's own list; None for any other name. Without `values`, a certificate has none either."""
     listed = {p.relative_to(folder).as_posix(): p for p in folder.rglob("*") if p.is_file()}
     if name not in listed:
         raise NotFound
@@ -569,7 +569,10 @@ def _file(folder: Path, name: str) -> Response:
         kind = "text/plain"
     # Not as a file with its time and a tag made of it: they tell when the read ended.
     said = f"attachment; filename*=UTF-8''{quote(Path(name).name)}"
-    return Response(listed[name].read_bytes(), media_type=kind, headers={"Content-Disposition": said})
+    body = listed[name].read_bytes()
+    if not values and "withheld" in (limited := jobs.without_values(json.loads(body))):
+        body = json.dumps(limited, indent=2, ensure_ascii=False).encode()
+    return Response(body, media_type=kind, headers={"Content-Disposition": said})
 
 
 # --- the public catalogue ----------------------------------------------------------------------------------
@@ -613,9 +616,9 @@ def public_page(call: WebCall) -> Response:
 def public_file(call: WebCall) -> Response:
     """A file of a published release. A withdrawn release has only certificates; its report links to the reason."""
     one, job = call.desk.published(call.path["slug"])
-    name = call.path["name"]
-    if call.desk.corrections(job) and not name.startswith("certificates/"):
+    name, fallen = call.path["name"], bool(call.desk.corrections(job))
+    if fallen and not name.startswith("certificates/"):
         if name == "report.html":
             return _fresh(call.to(f"/public/{one['slug']}"))
         raise NotFound
-    return _fresh(_file(call.desk.files(job), name))
+    return _fresh(_file(call.desk.files(job), name, values=not fallen))
