@@ -1,4 +1,5 @@
-# Ask a tacit server from R: SERVER=http://127.0.0.1:8484 TOKEN=tacit_... TABLE=survey Rscript server.R
+# Ask a tacit server from R (packages httr2 and jsonlite):
+# SERVER=http://127.0.0.1:8484 TOKEN=tacit_... TABLE=survey Rscript server.R
 library(httr2)
 
 api <- function(path) {

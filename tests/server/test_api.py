@@ -166,9 +166,11 @@ def test_the_examples_run(desk_server: Served, script: str) -> None:
         pytest.skip(f"needs {needs}")
     if (
         needs == "Rscript"
-        and subprocess.run(["Rscript", "-e", "library(httr2)"], capture_output=True).returncode
+        and subprocess.run(
+            ["Rscript", "-e", "library(httr2); library(jsonlite)"], capture_output=True
+        ).returncode
     ):
-        pytest.skip("needs the R package httr2")
+        pytest.skip("needs the R packages httr2 and jsonlite")
     given = {"SERVER": desk_server.url, "TOKEN": desk_server.token("andy"), "TABLE": "people"}
     found = subprocess.run(
         [*command, str(ROOT / "examples" / script)],
