@@ -601,7 +601,7 @@ def test_entries_are_of_this_charge_once_each_and_under_the_anchor(
 
     for change, words in (
         (old_anchor, "not under the anchor"), (made_up_anchor, "not under the anchor"),
-        (other_ledger, "another ledger"), (twice, "stands twice"), (foreign, "another charge"),
+        (other_ledger, "another ledger"), (twice, "occurs twice"), (foreign, "another charge"),
         (unlinked, "does not follow"), (repeated_key, "cannot be read"),
     ):  # fmt: skip
         found = verify_bundle.problems(*again(place, files, change))[0]
