@@ -28,9 +28,9 @@ Person = tuple[int, tuple[str, ...]]
 class Group:
     """One line of the published tables: its group, and its statistics.
 
-    `where` names values of attributes, `ages` the least and the largest age (None: no limit). Either `count` is
-    published, with a median and a mean if they are, or the line is suppressed: `fewer_than` people. A mean is known to
-    half a unit of its last published digit (`digits`); a median of whole ages is exact.
+    `where` names values of attributes, `ages` the least and the largest age (None: no limit). `count` is given if the
+    line is published, and `fewer_than` if it is suppressed. A published line may also have a median and a mean. A
+    mean is known to half a unit of its last published digit (`digits`); a median of whole ages is exact.
     """
 
     name: str

@@ -106,7 +106,9 @@ def _print_charged(problem: TacitError) -> None:
 
 @functools.cache
 def _commands() -> Any:
-    """All commands with their options, read off the signatures once a process: that takes longer than most of them."""
+    """All commands with their options. They are read from the signatures once in a process, since that takes longer
+    than most commands.
+    """
     import typer.main
 
     from tacit.cli.app import app

@@ -371,7 +371,9 @@ def inspect(
         False, "--private", help="Pay for noisy shares of missing and outlying values instead."
     ),
     epsilon: float | None = typer.Option(None, "--epsilon", help="With --private: the price."),
-    delta: float | None = typer.Option(None, "--delta", help="With --private and --epsilon: its delta."),
+    delta: float | None = typer.Option(
+        None, "--delta", help="With --private and --epsilon: the delta of the price."
+    ),
     rho: float | None = typer.Option(None, "--rho", help="With --private: the price in zCDP."),
     mu: float | None = typer.Option(None, "--mu", help="With --private: the price in Gaussian DP."),
     json: bool = typer.Option(False, "--json", help="Print one JSON object."),

@@ -415,7 +415,7 @@ class DiscardingAssignment(TruncatedAssignment):
     def own_error(
         self, question: Question, confidence: Fraction, rows: int | None
     ) -> tuple[float | None, float | None, str] | None:
-        """At most the threshold less one in a cell that is hidden, and all that may have been discarded."""
+        """A hidden cell is wrong by at most the threshold less one; discarded rows add to it."""
         most = float(self.threshold - 1 + self.size.discards)
         return None, most, "a few rows are discarded, and counts below the threshold are published as 0"
 

@@ -42,7 +42,7 @@ from tacit.statistics.invariants import valid_counts
 
 
 def fitted(question: Question, price: Price) -> Iterator[tuple[str, Assignment]]:
-    """Every mechanism for all tables of the question at once that keeps to the price, by name."""
+    """Every mechanism that serves all tables of the question at once and keeps to the price, with its name."""
     noisy = [p for p in question.parts if not p.exact and not question.sensitivities[p.name].none]
     epsilon = pure_within(price)
     if question.tables is None or epsilon is None or not noisy:

@@ -159,7 +159,7 @@ class Home:
                     ledger=ledger.name,
                     reason=f"exists, but nothing says that it is the ledger of {path.name!r}, which has names in "
                     "other folders (hard links): if there is a ledger beside one of those, it is this table's",
-                    hint="name that one; if this is it, or there is none, say so: another_ledger=True, in a plan "
+                    hint="name that ledger; if there is none, or it is this one, use another_ledger=True, in a plan "
                     "`another = true`",
                 )
 

@@ -106,7 +106,9 @@ class OnRandomData(Assignment):
         return self.exact_below(rows) > 0
 
     def _rows(self, total: int) -> int | None:
-        """The deciding number of rows: public, or declared; None if the table has fewer rows than declared."""
+        """The number of rows that decides: the public one, or else the declared one; None if the table has fewer rows
+        than declared.
+        """
         least = self.given.rows
         public = self.neighbours is Neighbours.REPLACE_ONE
         # Of two neighbours one may have a row less than declared: both must be treated alike.
@@ -258,7 +260,7 @@ class OnRandomData(Assignment):
     def own_error(
         self, question: Question, confidence: Fraction, rows: int | None
     ) -> tuple[float | None, float | None, str] | None:
-        """The noise of a cell that has it."""
+        """The error of a cell with noise; cells without noise have none."""
         n = self.given.rows
         if isinstance(question.form, Share):
             return None

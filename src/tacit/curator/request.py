@@ -325,8 +325,8 @@ def no_mechanism(kind: str) -> NoLaw:
     """Why a statistic that was asked for on random data is refused."""
     return NoLaw(
         operation=f"a {kind} given random data",
-        reason="no mechanism of random differential privacy is built for it here: they are for counts of rows over "
-        "known cells, and for a proportion of a known number of rows",
+        reason="no mechanism of random differential privacy is built for it here, only for counts of rows over "
+        "known cells and for a proportion of a known number of rows",
         hint="leave given= out and it is differentially private; statistics of unbounded data: tacit.random_data",
     )
 

@@ -33,8 +33,8 @@ def screen(
 ) -> dict[str, Any]:
     """The overview with the last `most` charges that are wanted, by what their entries say, and with open requests.
 
-    `older` is the number of wanted charges before these. Every link of the chain is checked, and no sum is added up
-    anew: what is spent is what the end of the chain states, as for a charge.
+    `older` is the number of wanted charges before these. Every link of the chain is checked. Sums are not added up
+    anew: the end of the chain states what is spent, and a charge relies on it, too.
     """
     if isinstance(ledger.budget.condition, RandomData):  # a gamma is made of all charges
         return _cut(ledger._read_all(lambda history: _overview(ledger, history)), most, wanted)

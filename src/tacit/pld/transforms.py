@@ -461,8 +461,8 @@ def alive(
     coarse: Callable[[Floats], tuple[Floats, Floats]],
     witnesses: Sequence[TransformWitness],
 ) -> tuple[NDArray[np.bool_] | None, float]:
-    """(Which multiples of the gap are alive, a bound on the sum of |phi| over the negligible ones up to `last`, of both
-    signs); None if too many are alive.
+    """Two answers: which multiples of the gap are alive, and a bound on the sum of |phi| over the negligible ones up
+    to `last`, of both signs. The first is None if too many are alive.
 
     `coarse` bounds ln|phi| of all parts, and of those without witnesses, on the intervals between given
     frequencies; on pieces of these the witnesses stand for the rest. A normal factor comes on top.

@@ -312,7 +312,7 @@ def histogram(
 ) -> Count:
     """The number of rows in each bin of a number or date, or on each key of a category.
 
-    Groups are the keys of `by`; the bins are none, so that people(..., groups=g) takes no rows from them.
+    The keys of `by` are groups and the bins are not, so that people(..., groups=g) takes no rows from bins.
     """
     entry: str | Binned = column if bins is None else _bins(column, bins)
     return Count(by=by_columns((*by_columns(by), entry)), where=filter_of(where), over=(column_of(entry),))

@@ -184,7 +184,8 @@ def post_stratified(
     largest_weight: float,
     where: str | Expression | None = None,
 ) -> PostStratified:
-    """Means (or shares, with `of`) with post-stratified weights: N of each stratum over its rows in this table.
+    """Means (or shares, with `of`) with post-stratified weights: the public number of each stratum over its rows in
+    this table.
 
     `standard={"age": {"young": 51_000, "old": 34_000}}` gives the public numbers. Weights are made by the read, from
     all rows of the stratum, and cut at `largest_weight`. Intervals are for the noise alone.

@@ -295,7 +295,7 @@ class TreeAssignment(Assignment):
 
     @property
     def log_error(self) -> float:
-        """ln of the score that a choice may lose."""
+        """The logarithm of the score that a choice may lose."""
         return math.log(self.plan.lost_score + 0.5)
 
 
