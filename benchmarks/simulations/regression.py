@@ -65,7 +65,6 @@ def line(columns: int, n: int, correlation: float, width: float) -> Line:
 
     return Line(
         name=f"regression, {columns} columns, {n:,} rows", run=run, cover=0.94, width=width,
-        runs=500 if n > 5000 else None,
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from typing import Any
 
@@ -11,11 +12,13 @@ import pytest
 
 import tacit
 from tacit import statistics as ask
+from tacit.curator.intervals import Estimate
 from tacit.curator.release import Release
 from tacit.noise import SeededSource
 from tacit.report.building import report_of, view_of
 from tacit.report.pictures import draw
 from tacit.report.releases import finding
+from tacit.report.verifying import _fit
 from tacit.report.view import ReleaseView
 
 DRAW = np.random.default_rng(8)
@@ -126,3 +129,48 @@ def test_who_is_left_out_names_weights_and_units() -> None:
     assert "rows without one of the declared keys of block" in page
     assert "<h2" in page
     assert "Weighted mean income" in text_of(page)
+
+
+def test_tables_without_numbers_have_pages() -> None:
+    """No regression table at this price, and a group without rows: pages say so, and are made."""
+    budget = tacit.Approximate(epsilon=9.0, delta=1e-4)
+    schema = SCHEMA | {"sex": tacit.category(["f", "m", "x"])}
+    asked = [
+        tacit.query(ask.regression("pay", on=["staff", "grade"]), epsilon=0.001, delta=1e-9),
+        tacit.query(ask.inequality("income", by="sex"), epsilon=0.5),
+    ]
+    with tacit.Curator(
+        FRAME, protect=tacit.rows(), schema=schema, budget=budget, ledger=None, source=SeededSource(seed=5)
+    ) as curator:
+        plan = curator.preview(asked)
+        releases = curator.release(plan)
+    page = text_of(report_of(plan, releases, budget=plan.charge))
+    assert "There is no table" in page
+    assert "x: Gini coefficient unknown" in page or "x: Gini coefficient too noisy to use" in page
+    assert "staff" in str(releases[0])
+
+
+@pytest.mark.parametrize("price", [{"epsilon": 0.1}, {"epsilon": 0.1, "delta": 1e-6}])
+@pytest.mark.parametrize("kind", ["table", "geography"])
+def test_intervals_shorter_than_the_noise_are_noticed_in_the_file_alone(
+    kind: str, price: dict[str, float]
+) -> None:
+    areas = {"state": [b[0] for b in BLOCKS], "county": [b[:2] for b in BLOCKS], "block": BLOCKS}
+    asked: Any = (
+        ask.table("sex", "grade", importance={"cells": 1, "total": 1})
+        if kind == "table"
+        else ask.geography(["state", "county", "block"], areas, by="sex")
+    )
+    budget = tacit.Approximate(epsilon=9.0, delta=1e-4)
+    with tacit.Curator(
+        FRAME, protect=tacit.rows(), schema=SCHEMA, budget=budget, ledger=None, source=SeededSource(seed=5)
+    ) as curator:
+        release = curator.release(asked, **price)
+    assert _fit(release).holds
+    found = release.estimate
+    for share, holds in ((1.1, True), (0.8, False)):
+        low, high = (np.rint(found.value + share * (end - found.value)) for end in (found.low, found.high))
+        forged = Estimate(value=found.value, low=low, high=high, reach=found.reach)
+        result = _fit(dataclasses.replace(release, estimate=forged))
+        assert result.holds is holds
+        assert ("shorter than the noise allows" in result.why) is not holds

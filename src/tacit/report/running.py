@@ -104,7 +104,8 @@ def picture(table: pd.DataFrame, title: str) -> bytes:
     every = max(1, -(-len(names) // 12))
     axes.set_xticks(range(1, len(names) + 1)[::every], names[::every])
     more = f" (the first {MOST_LINES} of {len(shown)} groups)" if len(shown) > MOST_LINES else ""
-    axes.set_title(f"{title}: running total, with 95% intervals for the noise{more}", fontsize=11)
+    words = title if "running total" in title.lower() else f"{title}: running total"
+    axes.set_title(f"{words}, with 95% intervals for the noise{more}", fontsize=11)
     axes.set_xlabel(step)
     axes.set_ylim(bottom=0)
     axes.spines[["top", "right"]].set_visible(False)

@@ -35,7 +35,7 @@ from tacit.curator.cells import ABSENT, RULE, WORDS, rule_of
 from tacit.curator.certificate import CIPHER, ORDER, PACKAGES, PublicKey, is_bound, json_text
 from tacit.curator.functions.assignment import FunctionAssignment
 from tacit.curator.functions.trees import TreeAssignment
-from tacit.curator.intervals import Estimate
+from tacit.curator.intervals import Estimate, noise_by_part
 from tacit.curator.plan_files import PlanFile, read_plan
 from tacit.curator.planning import Planned
 from tacit.curator.random_counts import OnRandomData
@@ -421,6 +421,10 @@ def _fit(release: Release) -> CheckResult:
         for mine, theirs in zip(wide, (low, high), strict=True)
     ):
         wrong.append("the noise gives other intervals")
+    halves = _least(release)
+    # Ends are whole numbers inside; one that is cut at 0 says nothing about the width.
+    if halves is not None and bool(np.any(there & (low > 0) & (high - low < 2 * halves - 2 - 1e-6))):
+        wrong.append("an interval is shorter than the noise allows")
     return CheckResult(what=what, holds=not wrong, why="; ".join(wrong))
 
 
@@ -545,6 +549,15 @@ def _widths(release: Release) -> tuple[AnyArray, AnyArray] | None:
     ):
         return None
     return np.ravel(again.low), np.ravel(again.high)
+
+
+def _least(release: Release) -> AnyArray | None:
+    """The half-width of every interval where the stated noise alone decides it; None for others."""
+    planned = release.planned
+    if planned.ask.agree or planned.ask.consistent or planned.ask.public is not None:
+        return None  # several releases decide, or what is public
+    noise = noise_by_part(planned.assignment.noise)
+    return planned.question.statistic.half_widths(planned.question, noise, float(planned.ask.confidence))
 
 
 def _split(question: Question, value: AnyArray) -> dict[str, AnyArray]:

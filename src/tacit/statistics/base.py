@@ -555,6 +555,10 @@ class Statistic(ABC):
         """
         raise NotImplementedError
 
+    def half_widths(self, question: Question, noise: Mapping[str, PartNoise], level: float) -> Floats | None:
+        """The half-width of every interval before it is cut, where the noise alone decides it; None elsewhere."""
+        return None
+
     def measured(self, question: Question, noisy: Parts) -> AnyArray | None:
         """The noisy measurement of every value, if the release shows it beside the value; None otherwise."""
         return None

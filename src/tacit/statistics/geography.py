@@ -332,19 +332,12 @@ class Geography(Statistic):
         fit = least_squares(tree, raw, spreads)
         display = shown(tree, fit)
         local = None if spreads is None or _normal(laws) else _local_weights(tree, spreads)
-        variances = variances_of(tree, spreads)
+        every = self._halves(question, laws, level)
         out: list[list[Floats]] = [[], [], [], []]
         for depth in range(len(laws)):
             value = _with_all(display[depth]).astype(np.float64)
             middle = fit[depth] if local is None else _local(tree, raw, local, depth)
-            cross = middle.shape[1]
-            if local is None:
-                one = normal_factor(1 - level) * np.sqrt(variances[depth])
-                halves = _spread_out(one, math.sqrt(cross) * one if cross > 1 else None, cross)
-            else:
-                one = _local_halves(tree, laws, local, depth, 1, 1 - level)
-                both = _local_halves(tree, laws, local, depth, cross, 1 - level) if cross > 1 else None
-                halves = _spread_out(one, both, cross)
+            halves = every[depth]
             centre = _with_all(middle)
             # The truth is whole and not negative: ends are the outermost such numbers inside.
             low = np.maximum(np.ceil(centre - halves - 1e-6), 0.0)
@@ -354,6 +347,25 @@ class Geography(Statistic):
             ):
                 kept.append(found)
         return tuple(map(np.concatenate, out))
+
+    def half_widths(self, question: Question, noise: Mapping[str, PartNoise], level: float) -> Floats:
+        """The bound on the error of every published number, in their order."""
+        return np.concatenate(self._halves(question, [noise.get(p.name) for p in question.parts], level))
+
+    def _halves(self, question: Question, laws: Sequence[PartNoise | None], level: float) -> list[Floats]:
+        tree, cross, spreads = question.details["tree"], int(question.details["cross"]), _spreads(laws)
+        local = None if spreads is None or _normal(laws) else _local_weights(tree, spreads)
+        variances = variances_of(tree, spreads)
+        out = []
+        for depth in range(len(laws)):
+            if local is None:
+                one = normal_factor(1 - level) * np.sqrt(variances[depth])
+                both = math.sqrt(cross) * one if cross > 1 else None
+            else:
+                one = _local_halves(tree, laws, local, depth, 1, 1 - level)
+                both = _local_halves(tree, laws, local, depth, cross, 1 - level) if cross > 1 else None
+            out.append(_spread_out(one, both, cross))
+        return out
 
     def expects(
         self, question: Question, noise: Mapping[str, PartNoise], level: float, rows: int | None

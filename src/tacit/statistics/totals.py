@@ -239,6 +239,12 @@ class TableWithTotals(Statistic):
         held = tuple((tuple(a.column for a in p.axes), noise.get(p.name)) for p in question.parts)
         return {of: half_width(sizes, held, of, 1 - level) for of in self.shown}
 
+    def half_widths(self, question: Question, noise: Mapping[str, PartNoise], level: float) -> Floats:
+        """The bound on the error of every published number, in their order."""
+        sizes = {a.column: a.size or 0 for a in question.axes}
+        halves = self.halves(question, noise, level)
+        return np.concatenate([np.full(math.prod(sizes[n] for n in of), halves[of]) for of in self.shown])
+
     def expects(
         self, question: Question, noise: Mapping[str, PartNoise], level: float, rows: int | None
     ) -> tuple[float | None, float | None, str]:
