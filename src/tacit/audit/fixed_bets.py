@@ -172,7 +172,7 @@ class FixedBets:
         self.counts = fresh
 
     def _tally(self, made: Sequence[tuple[int, int, int]], past: _Past) -> tuple[Integers, Integers]:
-        """By part, how often it would have been right and wrong on the past."""
+        """How often it would have been right and wrong on the past, part by part."""
         held = [e.holds(past.encoder, past.columns, past.outputs) for e in self.events]
         inside = np.column_stack([*held, np.zeros(len(past.outputs), dtype=bool)])
         ones, zeros = (np.count_nonzero(inside[past.coins == side], axis=0) for side in (1, 0))

@@ -555,7 +555,7 @@ def _method(selection: Any) -> str:
 def reason_of(assignment: Assignment, budget: Bound | None = None) -> str:
     """The sentence of 0.1.0 that says why this was chosen: made of what was compared, and not of today's sentence.
 
-    `budget` says in what errors were paid for. Of an assignment that 0.1.0 did not know it is today's.
+    `budget` says in what errors were paid for. For an assignment that 0.1.0 did not know this is today's sentence.
     """
     if isinstance(assignment, DiscardingAssignment):
         discards, threshold = assignment.size.discards, assignment.answer.threshold

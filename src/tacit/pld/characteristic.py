@@ -3,7 +3,7 @@
 An independent normal loss of variance s^2 is added to the composed loss X (Z M with M lognormal of mean 1). The curve
 only rises by that, and comes down again by `docs/theory/grid-from-below.md`, whose factor M need only have mean 1 and
 ln E M^r <= r (r - 1) s^2/2. Under the tilted distribution E k(X - e), k(x) = e^(-cx)(1 - e^-x)+, is a sum over the
-frequencies of a inversion that holds all but 1e-11 of X (transforms.py); each part's transform comes from a few nodes
+frequencies of an inversion that holds all but 1e-11 of X (transforms.py); each part's transform comes from a few nodes
 with bounded error (quadrature.py, transforms.py), and most frequencies are proved to be negligible (transforms.py).
 """
 

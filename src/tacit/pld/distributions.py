@@ -43,7 +43,7 @@ class Gridded:
     bottom: Floats
     """P-mass lifted from below the grid to its first node."""
     hidden: Floats | float = 0.0
-    """P-mass of each cell that is unresolved whatever its kappa: of single members of a mixture."""
+    """The P-mass of each cell that stays unresolved whatever its kappa is: the mass of single members of a mixture."""
 
 
 def gridded(law: PrivacyLossDistribution, step: float, low: float, high: float) -> Gridded:

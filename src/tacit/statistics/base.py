@@ -135,8 +135,8 @@ def panel(at_most: int, each: int, groups: int) -> tuple[int, int]:
 def _of_panel(largest: int, unit: Unit, found: tuple[int, int], *, one_key: bool) -> GlobalSensitivity:
     """Rows that add between 0 and `largest` to one coordinate of the cell that they lie in, for people of a panel.
 
-    Replaced people differ most in different cells. Where every group is one cell and one coordinate (`one_key`) they
-    must then lie in different groups, and share them.
+    The two versions of a replaced person differ most if their rows lie in different cells. Where every group is one
+    cell and one coordinate (`one_key`) they must then lie in different groups, and share them.
     """
     at_most, (each, groups) = row_limit(unit), found
     l1, squared = panel(at_most, each, groups)

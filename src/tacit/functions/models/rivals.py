@@ -153,7 +153,7 @@ def with_contrasts(
 ) -> tuple[PerturbedMinimiser, Contrasts]:
     """The contrasts that pay at this noise, and the mechanism for that many numbers.
 
-    Pure noise grows with them: a few rounds find a number that fits. Any contrasts are as private as any others.
+    Pure noise grows with them: a few rounds find a number that fits. All choices of contrasts are equally private.
     """
     for _ in range(ROUNDS if isinstance(mechanism, PureObjectivePerturbation) else 1):
         found = contrasts(

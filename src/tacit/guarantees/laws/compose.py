@@ -324,8 +324,8 @@ def renyi_budget(*, epsilon: float, delta: float) -> Renyi:
 def concentrated_budget(*, epsilon: float, delta: float, printed: bool = False) -> Concentrated:
     """The largest rho that is certified to give (epsilon, delta).
 
-    Printed (lecture 7): (sqrt(epsilon + ln(1/delta)) - sqrt(ln(1/delta)))^2. Sharper: by inverting the
-    default conversion.
+    Printed (lecture 7): (sqrt(epsilon + ln(1/delta)) - sqrt(ln(1/delta)))^2. The unprinted one is sharper: it inverts
+    the default conversion.
     """
     e, d = positive("epsilon", epsilon), open_probability(delta)
     low = _printed_rho(e, d)
