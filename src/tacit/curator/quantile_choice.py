@@ -309,11 +309,13 @@ def _selections(question: Question, price: Price, finest: int, rows: int | None)
     most = _selections_at(question, price, finest, rows, SHARES[-1])
     if rows is None:
         return most
-    least = _selections_at(question, price, finest, rows, SHARES[0])
-    sides = [float(min(q, 1 - q)) for q in _shares(question)]
-    if most.half_interval(rows) >= HOPELESS * max(sides):
-        return least
+    sides, half = [float(min(q, 1 - q)) for q in _shares(question)], most.half_interval(rows)
+    if half >= HOPELESS * max(sides):
+        return _selections_at(question, price, finest, rows, SHARES[0])
     for share in SHARES[:-1]:
+        # Half an interval goes down a little slower than 1 / share: who misses by far is not tried.
+        if half * float(SHARES[-1] / share) > 1.25 * NARROW:
+            continue
         tried = _selections_at(question, price, finest, rows, share)
         if tried.half_interval(rows) <= NARROW:
             return tried
