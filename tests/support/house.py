@@ -6,7 +6,13 @@ from typing import Any
 
 import tacit
 from tacit import statistics as st
-from tacit.curator.functions import decision_tree, regression_by_test
+from tacit.curator.functions import (
+    additive_model,
+    decision_tree,
+    linear_regression,
+    logistic_regression,
+    regression_by_test,
+)
 from tacit.curator.planning import Plan, make_plan
 from tacit.curator.request import query
 from tacit.errors import TacitError
@@ -50,6 +56,10 @@ STATISTICS: tuple[Any, ...] = (
     st.sparse_histogram(["ward", "age"]), st.sparse_histogram(["ward", "age"], where="sick"),
     tacit.density(["pay"], size=10, points=3), decision_tree(["age", "sick"], "ward", size=100, depth=1),
     regression_by_test(["age"], "pay", size=1000, spread=0.3),
+    st.regression_moments(["age"], "pay"), st.count(survey_weight="pay"), st.proportion("sick", survey_weight="pay"),
+    st.ratio("far", "age", survey_weight="pay"), linear_regression(["age"], "pay"),
+    st.geography(["ward"], [["a"], ["b"], ["c"]]),
+    logistic_regression(["age"], "sick"), additive_model(["age"], "sick", bins=4),
 )  # fmt: skip
 PRICES: tuple[dict[str, float], ...] = ({"epsilon": 1.0}, {"epsilon": 1.0, "delta": 1e-6})
 BUDGET = tacit.Approximate(epsilon=1000.0, delta=0.9)
