@@ -290,3 +290,21 @@ def test_a_mechanism_that_replaces_the_system_s_randomness_has_no_say_in_the_coi
     told = found.event
     assert told is None or min(told.of_first, told.of_second) > 0
     assert 10 < int(system_coins(1000).sum()) < 990
+
+
+def test_fresh_runs_share_nothing(tmp_path: Path) -> None:
+    """A number that is drawn when the file is loaded is the same in all runs of one process, and new in a new one."""
+    from tacit.audit.isolation import Isolated
+    from tacit.audit.neighbours import named_neighbours
+
+    (tmp_path / "loads.py").write_text(
+        "import os\n\nDRAWN = int.from_bytes(os.urandom(6))\n\n\ndef f(x):\n    return DRAWN\n"
+    )
+    place, pairs = f"{tmp_path / 'loads.py'}::f", named_neighbours("number")
+    for fresh, different in ((False, 1), (True, 4)):
+        with Isolated(place, pairs, fresh=fresh) as run:
+            found = [*run([(0, 0), (0, 1), (0, 0)]), *run([(0, 1)])]
+        assert len({out for _, out in found}) == different
+        assert all(kind == found[0][0] for kind, _ in found)
+    answer = mechanism_of_file(place, claim="epsilon=9", neighbours="number", outputs=4, fresh=True)
+    assert answer.outputs == 4

@@ -82,9 +82,13 @@ def mechanism_of_file(
     to_the_end: bool = False,
     memory: int = 4 << 30,
     seconds_a_run: float = 10.0,
+    fresh: bool = False,
     tell: Callable[[Course], None] | None = None,
 ) -> MechanismAudit:
-    """The same for FILE.py::function, in a process of its own with limits. This runs the file."""
+    """The same for FILE.py::function, in a process of its own with limits. This runs the file.
+
+    `fresh` takes a new process for each run, which loads the file anew: nothing that a run left is there in the next.
+    """
     wanted = claim_of(claim)
     if not neighbours:
         raise ask_for_unit()
@@ -92,7 +96,7 @@ def mechanism_of_file(
     pairs = None if own else named_neighbours(neighbours)
     with Isolated(
         place, pairs, neighbours_place=neighbours if own else "", seconds_a_run=positive("seconds", seconds_a_run),
-        memory=memory,
+        memory=memory, fresh=fresh,
     ) as run:  # fmt: skip
         assert run.neighbours is not None
         course = watch(

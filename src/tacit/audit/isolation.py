@@ -292,7 +292,7 @@ def _limit(memory: int) -> None:
 
 
 class Isolated:
-    """Runs a function of a file in a separate process."""
+    """Runs a function of a file in a separate process; with `fresh`, each run in a new one that loads the file anew."""
 
     def __init__(
         self,
@@ -302,10 +302,11 @@ class Isolated:
         neighbours_place: str = "",
         seconds_a_run: float = SECONDS_A_RUN,
         memory: int = MEMORY,
+        fresh: bool = False,
     ) -> None:
         split_place(place)
         self.place, self.neighbours, self.neighbours_place = place, neighbours, neighbours_place
-        self.seconds_a_run, self.memory = seconds_a_run, memory
+        self.seconds_a_run, self.memory, self.fresh = seconds_a_run, memory, fresh
         self.ends = 0
         self.stop = ""
         self._start()
@@ -320,7 +321,7 @@ class Isolated:
         )  # fmt: skip
         assert self.process.stdout is not None
         os.set_blocking(self.process.stdout.fileno(), False)
-        self.held = b""
+        self.held, self.used = b"", False
         if not self.neighbours_place and self.neighbours is not None:
             self._send([[a, b] for a, b in self.neighbours.pairs])
         said = self._receive(60.0)
@@ -379,8 +380,11 @@ class Isolated:
                 raise InvalidParameter(
                     parameter="mechanism", value=self.place, must="keep its process alive", hint=self.stop
                 )
-            part = wanted[len(out) : len(out) + 512]
-            alive = self._send(part)
+            if self.fresh and self.used:
+                self.close()
+                self._start()
+            part = wanted[len(out) : len(out) + (1 if self.fresh else 512)]
+            alive, self.used = self._send(part), True
             for _ in part:
                 said = self._receive(self.seconds_a_run + GRACE) if alive else None
                 if said is None:

@@ -55,6 +55,11 @@ def audit(
         4.0, "--memory", help="The largest memory of the function's process, in GiB."
     ),
     a_run: float = typer.Option(10.0, "--seconds-a-run", help="The longest time of one run."),
+    fresh: bool = typer.Option(
+        False,
+        "--fresh",
+        help="Load the file in a new process for each run: what a run leaves is not there in the next.",
+    ),
     to_the_end: bool = typer.Option(
         False, "--to-the-end", help="Go on after a rejection, for a larger lower bound."
     ),
@@ -75,7 +80,7 @@ def audit(
     if "::" in target or target.endswith(".py"):
         _function(
             target, claim, neighbours, level, 20_000 if outputs is None else outputs, seconds, sensitivity, memory,
-            a_run, to_the_end, out, json,
+            a_run, fresh, to_the_end, out, json,
         )  # fmt: skip
         return
     path = Path(target)
@@ -237,6 +242,7 @@ def _function(
     sensitivity: float,
     memory: float,
     a_run: float,
+    fresh: bool,
     to_the_end: bool,
     out: Path | None,
     json: bool,
@@ -280,7 +286,7 @@ def _function(
 
         found = mechanism_of_file(
             target, claim=claim, neighbours=neighbours, level=level, outputs=outputs, seconds=seconds,
-            to_the_end=to_the_end, memory=size, seconds_a_run=a_run, tell=tell,
+            to_the_end=to_the_end, memory=size, seconds_a_run=a_run, fresh=fresh, tell=tell,
         )  # fmt: skip
     said = (
         replayed[1] if replayed is not None else ["replay: the function took too long, or its process ended"]
