@@ -72,7 +72,7 @@ def test_a_quarter_buys_the_intervals_and_less_where_that_serves_better() -> Non
     """Without a number of rows a quarter; with one the least that is enough, and little where nothing is."""
     for epsilon, rows, share in (
         (1, None, 4), (0.01, None, 4), (0.5, 700, 4), (0.3, 1250, 4), (0.5, 5000, 10), (0.3, 5000, 6), (1, 10**6, 20),
-        (0.1, 300, 20), (0.1, 700, 20), (0.1, 1, 20),
+        (1, 3550, 10), (1, 1150, 4), (0.1, 300, 20), (0.1, 700, 20), (0.1, 1, 20),
     ):  # fmt: skip
         _, made = chosen(epsilon, rows)
         assert made.counts is not None

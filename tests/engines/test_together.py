@@ -218,6 +218,11 @@ def test_a_key_that_nobody_behind_the_filter_has_is_not_there():
     with open_table(tabled(data), schema=SCHEMA, unit=rows()) as table:
         (cells,) = ask.read_cells(table, [question])[0]
     assert [k.tolist() for k in cells.keys] == [["x"]]
+    # Beside a question without the filter the rows are read unfiltered, and each question keeps its own keys.
+    everybody = ask.count(by="town").on(SCHEMA, rows())
+    with open_table(tabled(data), schema=SCHEMA, unit=rows()) as table:
+        read = ask.read_cells(table, [question, everybody])
+    assert [sorted(cells.keys[0].tolist()) for (cells,) in read] == [["x"], ["x", "y"]]
 
 
 @pytest.mark.parametrize("value", [0, 5, 2**40])
