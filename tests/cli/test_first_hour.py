@@ -115,7 +115,7 @@ def test_bounds_that_cut_everything_off_are_named(say: Say) -> None:
     told = say("inspect survey.toml")[1]
     assert "income: 100.0% of the rows are outside of the declared bounds" in told
     assert "the bounds cut everything off" in told
-    assert "and as declared 2" in told
+    assert "and of the declared ones 2" in told
 
 
 def test_a_wrong_decimal_sign_is_named(say: Say) -> None:

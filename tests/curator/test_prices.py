@@ -230,10 +230,10 @@ def test_a_plan_comes_with_its_price_and_takes_no_other() -> None:
         plan = held.preview(tacit.count(by="state"), epsilon=0.1)
         assert held.preview(plan) is plan
         for more in ({"epsilon": 0.2}, {"rho": 0.1}, {"rows": 5}):
-            with pytest.raises(InvalidParameter, match="come alone"):
+            with pytest.raises(InvalidParameter, match="be alone"):
                 held.preview(plan, **more)
         for more in ({"epsilon": 0.2}, {"consistent": True}):
-            with pytest.raises(InvalidParameter, match="come alone"):
+            with pytest.raises(InvalidParameter, match="be alone"):
                 held.release(plan, **more)
         assert float(held.spent.epsilon) == 0
 
