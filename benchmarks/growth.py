@@ -3,9 +3,10 @@
     python benchmarks/growth.py            # all lines; exit status 1 if one grows faster than its limit
     python benchmarks/growth.py verify     # lines whose name has this word
 
-A line runs one command at sizes over two decades (holders: a factor of four apart). The fixed cost, that of size 1, is taken off, and the
-exponent is the slope of the logarithms of what is left, by least squares. No exponent may be above 1.15, unless
-`ALLOWED` names a larger limit and says why. Times are processor times of this process; each is the smallest of RUNS.
+A line runs one command at sizes over two decades (holders: a factor of four apart). The fixed cost, that of size 1, is
+taken off, and the exponent is the slope of the logarithms of what is left, by least squares. No exponent may be above
+1.15, unless `ALLOWED` names a larger limit and says why. Times are processor times of this process; each is the
+smallest of RUNS.
 """
 
 from __future__ import annotations
