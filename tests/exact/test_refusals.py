@@ -14,17 +14,19 @@ from tacit import errors
 from tacit.exact import balls as skellam
 from tacit.exact.checks import (
     flag,
+    integer_array,
     members,
     non_negative,
     order_above_one,
     positive,
     probability,
+    real_array,
     require,
     text,
+    unmasked,
     whole,
 )
 from tacit.exact.enclosures import Matrix
-from tacit.exact.integers import integer_array, real_array, unmasked
 from tacit.exact.rounding import Interval, exact_parameter
 
 LONG = np.array([10**400], dtype=object)

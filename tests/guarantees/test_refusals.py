@@ -12,6 +12,7 @@ import pytest
 
 import tacit
 from tacit import errors
+from tacit.exact.checks import how_many, listed, numbers
 from tacit.guarantees import (
     Always,
     Approximate,
@@ -32,7 +33,6 @@ from tacit.guarantees import (
     record,
     rows,
 )
-from tacit.guarantees.arguments import how_many, listed, numbers
 from tacit.guarantees.conditions import Condition
 from tacit.guarantees.laws import conditions as under
 from tacit.guarantees.laws import conditions as worlds

@@ -10,7 +10,7 @@ import flint
 import numpy as np
 import pytest
 
-from tacit.exact.integers import add_exact, integer_array, narrowed
+from tacit.exact.checks import add_exact, integer_array, narrowed
 from tacit.mechanisms import (
     L1,
     InterquartileRangeByTest,

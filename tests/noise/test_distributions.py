@@ -12,7 +12,7 @@ import pytest
 
 from tacit.errors import EmptyComposition, InvalidParameter, NotCertified
 from tacit.exact.arrays import Words
-from tacit.exact.integers import add_exact, integer_array
+from tacit.exact.checks import add_exact, integer_array
 from tacit.noise import (
     Bernoulli,
     Binomial,

@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tacit.exact.integers import add_exact
+from tacit.exact.checks import add_exact
 from tacit.noise import DiscreteGaussian, DiscreteLaplace, DiscreteStaircase, GaussianVector, SeededSource
 from tacit.noise.distributions.gaussian import _direct
 from tacit.noise.distributions.geometric import _side, geometric_digits

@@ -32,11 +32,10 @@ from tacit.accounting.events import (
 )
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw, NotCertified, UnknownName
 from tacit.exact.arrays import Floats
-from tacit.exact.checks import non_negative, probability, text
+from tacit.exact.checks import instance, listed, non_negative, numbers, probability, text
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Interval, sum_up
 from tacit.guarantees import Approximate, Bound, Concentrated, GaussianDP, Profile, Pure, Renyi
-from tacit.guarantees.arguments import instance, listed, numbers
 from tacit.guarantees.bounds.renyi import COMMON_ORDERS
 from tacit.guarantees.running_sum import APPROXIMATE, CONCENTRATED, GAUSSIAN, PURE, Currency, summed
 from tacit.guarantees.units import Neighbours

@@ -8,10 +8,9 @@ from collections.abc import Callable, Sequence
 from tacit.accounting.accountants import TOLERANCE, Account, account
 from tacit.accounting.events import Event, flatten
 from tacit.errors import InvalidParameter, NoLaw, TacitError
-from tacit.exact.checks import flag, non_negative, positive, probability
+from tacit.exact.checks import LARGEST, flag, how_many, non_negative, positive, probability
 from tacit.exact.data_classes import dataclass
 from tacit.exact.search import bisected
-from tacit.guarantees.arguments import LARGEST, how_many
 from tacit.guarantees.units import Neighbours
 
 Plan = Callable[[float], Event | Sequence[Event]]

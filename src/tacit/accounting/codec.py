@@ -16,9 +16,8 @@ from tacit.accounting.events.base import DEEPEST
 from tacit.accounting.training import TrainingRun, dp_sgd
 from tacit.errors import InvalidParameter, UnknownName
 from tacit.exact import checks
-from tacit.exact.checks import refuse_if
+from tacit.exact.checks import instance, refuse_if
 from tacit.exact.data_classes import dataclass
-from tacit.guarantees.arguments import instance
 
 VERSION = 1
 

@@ -19,10 +19,9 @@ from typing import Any, ClassVar
 
 from tacit.accounting.events import Event, flatten
 from tacit.errors import BudgetExceeded, InvalidParameter, NoLaw
-from tacit.exact.checks import non_negative, order_above_one, probability
+from tacit.exact.checks import instance, non_negative, order_above_one, probability
 from tacit.exact.rounding import down, up
 from tacit.guarantees import Approximate, Bound, Concentrated, GaussianDP, Pure, Renyi, convert
-from tacit.guarantees.arguments import instance
 from tacit.guarantees.bounds.base import no_renyi, remainder
 from tacit.guarantees.running_sum import (
     APPROXIMATE,

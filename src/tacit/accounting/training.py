@@ -19,10 +19,9 @@ from tacit.accounting.events import (
     SampledWithoutReplacementEvent,
 )
 from tacit.errors import InvalidParameter, NoLaw, UnknownName
-from tacit.exact.checks import is_number, positive, set_fields, text
+from tacit.exact.checks import Numbers, each, how_many, is_number, positive, set_fields, text
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import down, up
-from tacit.guarantees.arguments import Numbers, each, how_many
 from tacit.guarantees.units import Neighbours
 
 SAMPLING = ("poisson", "without_replacement")

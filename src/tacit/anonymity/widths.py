@@ -14,9 +14,8 @@ import math
 from collections.abc import Sequence
 
 from tacit.errors import InvalidParameter, UnknownName
-from tacit.exact.checks import positive, probability
+from tacit.exact.checks import listed, positive, probability
 from tacit.exact.rounding import exact_parameter
-from tacit.guarantees.arguments import listed
 
 NOISES = ("normal", "uniform")
 

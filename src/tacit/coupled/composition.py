@@ -20,10 +20,9 @@ from tacit.coupled.pairs import GONE, Pair
 from tacit.coupled.priors import Prior, point_priors, with_auxiliary
 from tacit.coupled.verdict import Found, against_simulator, found_best, found_delta
 from tacit.errors import InvalidParameter, NoLaw, NotCertified
-from tacit.exact.checks import refuse_if, whole
+from tacit.exact.checks import instance, listed, refuse_if, whole
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Interval, up
-from tacit.guarantees.arguments import instance, listed
 from tacit.guarantees.bounds import Approximate, Bound, Pure
 from tacit.guarantees.conditions import Priors
 from tacit.guarantees.guarantee import Guarantee

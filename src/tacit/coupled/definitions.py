@@ -42,10 +42,9 @@ from tacit.coupled.verdict import (
     of_secrets,
 )
 from tacit.errors import EmptyComposition, InvalidParameter, NotCertified
-from tacit.exact.checks import check_fields, whole
+from tacit.exact.checks import check_fields, instance, listed, whole
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Interval
-from tacit.guarantees.arguments import instance, listed
 
 __all__ = [
     "CoupledWorlds",

@@ -13,9 +13,8 @@ from tacit.coupled.numbers import Distribution, as_distribution, hashable, mixed
 from tacit.coupled.pairs import GONE, Pair
 from tacit.coupled.priors import Prior, said
 from tacit.errors import EmptyComposition, InvalidParameter
-from tacit.exact.checks import check_fields, refuse_if, text
+from tacit.exact.checks import check_fields, instance, listed, refuse_if, text
 from tacit.exact.data_classes import dataclass
-from tacit.guarantees.arguments import instance, listed
 
 __all__ = ["FiniteMechanism", "Simulator", "cell_of", "filling_in"]
 

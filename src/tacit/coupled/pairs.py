@@ -14,9 +14,8 @@ from typing import Any
 from tacit.coupled.numbers import as_distribution, hashable
 from tacit.coupled.priors import row_count
 from tacit.errors import InvalidParameter
-from tacit.exact.checks import check_fields, refuse_if, text, whole
+from tacit.exact.checks import check_fields, listed, refuse_if, text, whole
 from tacit.exact.data_classes import dataclass
-from tacit.guarantees.arguments import listed
 
 __all__ = [
     "Pair",

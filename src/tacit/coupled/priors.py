@@ -19,10 +19,9 @@ from typing import Any
 
 from tacit.coupled.numbers import Distribution, as_distribution, as_probability, hashable
 from tacit.errors import InvalidParameter
-from tacit.exact.checks import check_fields, refuse_if, text, whole
+from tacit.exact.checks import check_fields, instance, listed, refuse_if, text, whole
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import exact_parameter
-from tacit.guarantees.arguments import instance, listed
 
 __all__ = [
     "Prior",

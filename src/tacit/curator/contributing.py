@@ -12,8 +12,8 @@ from tacit.curator.assignments import NoisyParts
 from tacit.curator.charging import Charged
 from tacit.curator.planning import Plan, Planned
 from tacit.errors import InvalidParameter, JointRefused, NoLaw, TacitError, charge_made
+from tacit.exact.checks import instance
 from tacit.guarantees import Guarantee, Priors
-from tacit.guarantees.arguments import instance
 from tacit.ledger import Charge, ChargeCheck, Ledger, Limit, Request, Ticket, running_total, seen
 
 

@@ -31,8 +31,8 @@ from tacit.curator.request import Assumed, Given, Query, asks_of, declared_files
 from tacit.curator.request_0_1_0 import earlier_requests
 from tacit.curator.text import told_of
 from tacit.errors import Closed, InvalidParameter, ReadFailed, TacitError, charge_made
+from tacit.exact.checks import instance
 from tacit.guarantees import Bound, Guarantee, Unit
-from tacit.guarantees.arguments import instance
 from tacit.ledger import Correction, Ledger, Recorded, Request, Ticket
 from tacit.ledger.entries import named, text
 from tacit.ledger.rows_beside import mark_of, rows_folder

@@ -26,10 +26,10 @@ from tacit.curator.release import Releases
 from tacit.curator.request import RESERVED, Query, folded, query
 from tacit.curator.text import digits
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownColumn, UnknownName, visible
+from tacit.exact.checks import instance
 from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Unit
 from tacit.guarantees import people as people_unit
-from tacit.guarantees.arguments import instance
 from tacit.ledger import looked
 from tacit.sources.columns import Category, Column, Date, Flag, Integer, Measured
 from tacit.sources.error_boundary import tell

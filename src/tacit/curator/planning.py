@@ -65,7 +65,7 @@ from tacit.curator.request import (
 from tacit.curator.selected import assign_clamping_bounds, assign_keys, assign_sparse
 from tacit.curator.synthesised import assign_synthesis
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
-from tacit.exact.checks import flag
+from tacit.exact.checks import flag, instance, listed
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import down, up
 from tacit.guarantees import (
@@ -78,7 +78,6 @@ from tacit.guarantees import (
     Unit,
     gaussian_budget,
 )
-from tacit.guarantees.arguments import instance, listed
 from tacit.guarantees.conditions import FIXED_PARAMETERS
 from tacit.mechanisms import L1, Staircase
 from tacit.sources.axes import Binned

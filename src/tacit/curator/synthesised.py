@@ -22,9 +22,9 @@ from tacit.curator.intervals import Estimate
 from tacit.curator.prices import Number, Price
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Integers
+from tacit.exact.checks import instance
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import down
-from tacit.guarantees.arguments import instance
 from tacit.mechanisms.base import Mechanism
 from tacit.noise.source import Source, default_source
 from tacit.sources.axes import Binned

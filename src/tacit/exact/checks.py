@@ -7,12 +7,19 @@ scalars become Python's own numbers at once, since NumPy's wrap around.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from numbers import Integral, Rational, Real
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tacit.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    from numpy.typing import NDArray
+
+    from tacit.exact.arrays import AnyArray
 
 MOST = 1 << 1023
 _HINTS = {
@@ -182,3 +189,175 @@ def set_fields(instance: object, **values: object) -> None:
     """
     for name, value in values.items():
         object.__setattr__(instance, name, plain(value))
+
+
+# --- Kinds, lists and numbers of a call ---------------------------------------------------------------------
+
+
+T = TypeVar("T")
+Numbers = TypeVar("Numbers", float, "NDArray[np.float64]")
+"""A number, or an array of numbers: a function of one is applied to each."""
+
+LARGEST = (1 << 63) - 1
+"""The largest number of rows, groups, units or repetitions; products of two still have digits to print."""
+
+
+def instance(parameter: str, value: T, kind: type[Any], *, must: str, hint: str = "") -> T:
+    """The value, if it is of the kind; else an error that names its type, never the value itself."""
+    if not isinstance(value, kind):
+        raise InvalidParameter(parameter=parameter, value=type(value).__name__, must=must, hint=hint)
+    return value
+
+
+def a_kind(parameter: str, value: T, kind: type[Any], *, must: str, hint: str = "") -> T:
+    """The class, if it is a subclass of `kind`."""
+    if not isinstance(value, type) or not issubclass(value, kind):
+        raise InvalidParameter(parameter=parameter, value=value, must=must, hint=hint)
+    return value
+
+
+def how_many(parameter: str, value: object, *, least: int = 1) -> int:
+    """A number of repetitions: whole, and of a sensible size."""
+    number = whole(parameter, value, least=least)
+    refuse_if(number > LARGEST, parameter, value, f"be at most {LARGEST}")
+    return number
+
+
+def listed(parameter: str, value: Iterable[Any] | object, *, must: str = "be a list") -> tuple[Any, ...]:
+    """The members of a list, tuple, array or other iterable; a text does not count as a list of its letters."""
+    if isinstance(value, str | bytes | dict) or not isinstance(value, Iterable):
+        raise InvalidParameter(parameter=parameter, value=type(value).__name__, must=must)
+    try:
+        return tuple(value)
+    except TypeError:
+        # A zero-dimensional array says that it can be iterated over, and cannot.
+        raise InvalidParameter(parameter=parameter, value=type(value).__name__, must=must) from None
+
+
+def real(parameter: str, value: Any) -> float:
+    """Any number, infinities included, as a float; a number beyond the floats is infinite."""
+    if isinstance(value, bool) or not isinstance(value, Real) or value != value:
+        raise InvalidParameter(parameter=parameter, value=value, must="be a number")
+    try:
+        return float(value)
+    except OverflowError:
+        return -math.inf if value < 0 else math.inf
+
+
+def each(parameter: str, value: Any, answer: Callable[[Any], float]) -> Any:
+    """The answer to one number; for a list or an array of numbers the array of answers, in its shape."""
+    if not isinstance(value, list | tuple) and not getattr(value, "ndim", 0):
+        return answer(value)
+    import numpy as np
+
+    given = numbers(parameter, value)
+    found = np.array([answer(x) for x in given.reshape(-1).tolist()], dtype=np.float64)
+    return found.reshape(given.shape)
+
+
+def numbers(parameter: str, value: Any) -> NDArray[Any]:
+    """A list or an array as an array; with a mask, or of lists of several lengths, it is refused."""
+    import numpy as np
+
+    must = "be a number, or a list or an array of numbers without a mask"
+    refuse_if(np.ma.is_masked(value), parameter, "masked", must)
+    try:
+        return np.asarray(value)
+    except ValueError:
+        raise InvalidParameter(parameter=parameter, value=type(value).__name__, must=must) from None
+
+
+# --- Vectors of integers that never wrap around, and whose type depends on the sums alone -------------------
+
+
+HALF = 1 << 62
+
+
+def unmasked(values: Any, *, name: str = "values") -> npt.NDArray[Any]:
+    """The values as an array; refuses masked values, since numpy would drop the mask and count the hidden numbers."""
+    import numpy as np
+
+    parts = values if isinstance(values, Sequence) and not isinstance(values, str | bytes) else ()
+    if any(issubclass(kind, np.ma.MaskedArray) for kind in {type(values), *map(type, parts)}):
+        raise InvalidParameter(
+            parameter=name,
+            value="a masked array",
+            must="have no mask",
+            hint="say what a masked entry counts as: values.filled(0)",
+        )
+    try:
+        return np.asarray(values)
+    except (ValueError, TypeError):
+        raise InvalidParameter(
+            parameter=name, value="rows of different lengths", must="be an array"
+        ) from None
+
+
+def real_array(values: npt.ArrayLike, *, name: str = "values") -> npt.NDArray[np.float64]:
+    """Numbers as floats; text, flags and masked entries are refused."""
+    import numpy as np
+
+    array = unmasked(values, name=name)
+    if array.size and (
+        array.dtype.kind not in "iufO"
+        or (array.dtype.kind == "O" and not all(type(v) in (int, float) for v in array.ravel()))
+    ):
+        raise InvalidParameter(parameter=name, value=f"array of {array.dtype}", must="hold numbers")
+    try:
+        return array.astype(np.float64)
+    except OverflowError:
+        raise InvalidParameter(
+            parameter=name, value="a number beyond 10^308", must="hold numbers of ordinary size"
+        ) from None
+
+
+def integer_array(values: npt.ArrayLike, *, name: str = "values") -> AnyArray:
+    """Integers of any length as an array: int64 if they fit, otherwise Python integers.
+
+    Floats are refused, even whole ones: rounding to the grid is a decision that belongs to the caller.
+    """
+    import numpy as np
+
+    array = unmasked(values, name=name)
+    if array.size == 0:
+        return np.empty(array.shape, dtype=np.int64)
+    if array.dtype.kind == "i":
+        return array.astype(np.int64)
+    if array.dtype.kind == "u":
+        return array.astype(np.int64) if int(array.max()) < 1 << 63 else array.astype(object)
+    if array.dtype.kind == "O" and all(type(v) is int for v in array.ravel()):
+        return array
+    raise InvalidParameter(
+        parameter=name,
+        value=f"array of {array.dtype}",
+        must="hold integers",
+        hint="put real numbers on a grid first and give the integer multiples",
+    )
+
+
+def narrowed(values: AnyArray) -> AnyArray:
+    """The same integers, as int64 if all of them fit. Only the released integers decide the type.
+
+    Numbers on the way (the true values, the noise, cells that are dropped) must not choose the type of a release.
+    """
+    import numpy as np
+
+    array = np.asarray(values)
+    if array.dtype != object:
+        return array.astype(np.int64, copy=False)
+    fits = all(-(1 << 63) <= int(v) < 1 << 63 for v in array.ravel())
+    return array.astype(np.int64) if fits else array
+
+
+def add_exact(values: npt.ArrayLike, noise: AnyArray) -> AnyArray:
+    """values + noise without overflow: int64 if every sum fits, otherwise Python integers.
+
+    The sum; its type depends on the sums alone, so that it reveals no more than they do.
+    """
+    import numpy as np
+
+    left, right = integer_array(values), integer_array(noise, name="noise")
+    small = left.dtype != object and right.dtype != object
+    if small and all(a.size == 0 or (a.max() < HALF and a.min() >= -HALF) for a in (left, right)):
+        return np.asarray(left + right)
+    return narrowed(np.asarray(left.astype(object) + right.astype(object), dtype=object))

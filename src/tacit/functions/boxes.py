@@ -9,9 +9,8 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
-from tacit.exact.checks import members
+from tacit.exact.checks import members, unmasked
 from tacit.exact.data_classes import dataclass
-from tacit.exact.integers import unmasked
 from tacit.exact.rounding import exact_parameter
 
 MOST_DIMENSIONS = 64

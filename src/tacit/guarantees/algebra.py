@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Any, overload
 
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw, UnitMismatch
-from tacit.exact.checks import flag
-from tacit.guarantees.arguments import how_many, instance
+from tacit.exact.checks import flag, how_many, instance
 from tacit.guarantees.bounds import Bound, Profile
 from tacit.guarantees.conditions import (
     DISJOINT_ROWS,

@@ -20,10 +20,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tacit.errors import NoLaw, UnknownName
-from tacit.exact.checks import check_fields, probability, text
+from tacit.exact.checks import check_fields, how_many, probability, text
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import digits_up, sum_up
-from tacit.guarantees.arguments import how_many
 
 # What somebody may declare and no program can check; a guarantee that rests on it says so.
 

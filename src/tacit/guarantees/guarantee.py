@@ -8,10 +8,9 @@ from functools import lru_cache
 from typing import Any
 
 from tacit.errors import InvalidParameter, NoLaw, UnitMismatch
-from tacit.exact.checks import text
+from tacit.exact.checks import Numbers, how_many, instance, listed, text
 from tacit.exact.data_classes import dataclass
 from tacit.guarantees import meaning
-from tacit.guarantees.arguments import Numbers, how_many, instance, listed
 from tacit.guarantees.bounds import Approximate, Bound, Pointwise
 from tacit.guarantees.conditions import (
     SECRET_SAMPLE,

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 
 from tacit.errors import NoLaw
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import positive, probability
+from tacit.exact.checks import instance, positive, probability
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import sum_up
-from tacit.guarantees.arguments import instance
 from tacit.guarantees.bounds import Approximate, Bound, GaussianDP, Pure
 from tacit.guarantees.bounds.gaussian import normal_cdf
 from tacit.guarantees.conditions import BoundedAdversary, Condition, Indistinguishability, Priors, RandomData

@@ -6,7 +6,7 @@ from dataclasses import fields
 from typing import Any
 
 from tacit.errors import InvalidParameter, NoLaw, UnknownName
-from tacit.guarantees.arguments import instance
+from tacit.exact.checks import instance
 from tacit.guarantees.bounds import (
     Approximate,
     Bound,

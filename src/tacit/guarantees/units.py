@@ -18,9 +18,8 @@ from enum import StrEnum
 from typing import Any
 
 from tacit.errors import InvalidParameter, UnitMismatch, UnknownName
-from tacit.exact.checks import check_fields, set_fields, text
+from tacit.exact.checks import check_fields, how_many, instance, set_fields, text
 from tacit.exact.data_classes import dataclass
-from tacit.guarantees.arguments import how_many, instance
 
 
 class Neighbours(StrEnum):

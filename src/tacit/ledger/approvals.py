@@ -11,9 +11,8 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from tacit.errors import InvalidParameter, NotAllowed, UnknownName
-from tacit.exact.checks import flag, whole
+from tacit.exact.checks import flag, instance, whole
 from tacit.guarantees import Bound, Guarantee
-from tacit.guarantees.arguments import instance
 from tacit.ledger import budget as totals
 from tacit.ledger.budget import ChargeCheck, Limit, in_currency, running_total
 from tacit.ledger.entries import (

@@ -15,9 +15,8 @@ from typing import Any, NoReturn, TypeVar
 
 from tacit.errors import InvalidParameter, LedgerError, NoLaw, TacitError, charge_made
 from tacit.exact.canonical import canonical, derived_key, mac, plain, sha256
-from tacit.exact.checks import flag, whole
+from tacit.exact.checks import flag, instance, whole
 from tacit.guarantees import Approximate, Bound, Guarantee
-from tacit.guarantees.arguments import instance
 from tacit.guarantees.running_sum import typed
 from tacit.ledger import budget as totals
 from tacit.ledger.approvals import Approvals

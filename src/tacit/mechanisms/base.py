@@ -18,9 +18,8 @@ from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.arrays import AnyArray
 from tacit.exact.balls import ball, lower, upper
-from tacit.exact.checks import plain, refuse_if, whole
+from tacit.exact.checks import add_exact, integer_array, plain, refuse_if, unmasked, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.integers import add_exact, integer_array, unmasked
 from tacit.exact.rounding import Exact, exact_parameter, up
 from tacit.guarantees import Approximate, Bound, Concentrated, GaussianDP, Guarantee, Pure, Unit
 from tacit.noise import grid_spacing

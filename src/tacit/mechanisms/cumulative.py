@@ -17,9 +17,8 @@ from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import check_fields, flag, refuse_if, set_fields, whole
+from tacit.exact.checks import add_exact, check_fields, flag, integer_array, refuse_if, set_fields, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.integers import add_exact, integer_array
 from tacit.exact.rounding import Exact, exact_parameter, exact_value, up
 from tacit.guarantees import GaussianDP, Pure
 from tacit.mechanisms.base import (

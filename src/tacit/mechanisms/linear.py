@@ -21,9 +21,8 @@ import numpy.typing as npt
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter, NotCertified, UnknownName
 from tacit.exact.arrays import Floats, Integers
-from tacit.exact.checks import flag, members, whole
+from tacit.exact.checks import flag, integer_array, members, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.integers import integer_array
 from tacit.exact.rounding import Exact
 from tacit.exact.search import bisected
 from tacit.guarantees import Bound, Neighbours

@@ -23,9 +23,8 @@ from tacit.accounting.events import SimpleEvent
 from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import check_fields, flag, refuse_if, set_fields, whole
+from tacit.exact.checks import check_fields, flag, integer_array, refuse_if, set_fields, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.integers import integer_array
 from tacit.exact.rounding import Exact, up
 from tacit.exact.search import bisected
 from tacit.guarantees import Profile, Pure

@@ -24,9 +24,8 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import flag, members, positive, set_fields, text, whole
+from tacit.exact.checks import add_exact, flag, members, positive, set_fields, text, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.integers import add_exact
 from tacit.exact.rounding import Exact, exact_parameter
 from tacit.exact.search import bisected
 from tacit.guarantees import Guarantee, Neighbours, People, Unit, rows

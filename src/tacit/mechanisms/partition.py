@@ -21,9 +21,8 @@ from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.arrays import AnyArray, Booleans
 from tacit.exact.balls import Ball, ball, lower, precision, upper
-from tacit.exact.checks import check_fields, flag, set_fields, whole
+from tacit.exact.checks import add_exact, check_fields, flag, integer_array, narrowed, set_fields, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.integers import add_exact, integer_array, narrowed
 from tacit.exact.rounding import Exact, down, exact_parameter, up
 from tacit.exact.search import bisected
 from tacit.guarantees import Approximate, GaussianDP

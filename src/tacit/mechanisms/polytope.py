@@ -20,10 +20,9 @@ import numpy as np
 
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw, NotCertified
 from tacit.exact.arrays import Floats
-from tacit.exact.checks import check_fields, refuse_if, whole
+from tacit.exact.checks import check_fields, refuse_if, unmasked, whole
 from tacit.exact.data_classes import dataclass
 from tacit.exact.enclosures import Matrix, Reals
-from tacit.exact.integers import unmasked
 from tacit.exact.rounding import Exact, exact_parameter, exact_value, up
 from tacit.exact.search import bisected
 from tacit.guarantees import Pure

@@ -11,9 +11,8 @@ import numpy.typing as npt
 
 from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.exact.arrays import AnyArray
-from tacit.exact.checks import check_fields, refuse_if, set_fields, whole
+from tacit.exact.checks import add_exact, check_fields, integer_array, refuse_if, set_fields, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.integers import add_exact, integer_array
 from tacit.exact.rounding import Exact
 from tacit.exact.search import bisected
 from tacit.guarantees import Approximate, Neighbours, Unit, rows

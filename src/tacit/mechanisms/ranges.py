@@ -18,9 +18,8 @@ import numpy.typing as npt
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter, TooManyCells
 from tacit.exact.arrays import Floats
-from tacit.exact.checks import flag, refuse_if, set_fields, whole
+from tacit.exact.checks import flag, integer_array, refuse_if, set_fields, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.integers import integer_array
 from tacit.exact.rounding import Exact
 from tacit.guarantees import Bound, Neighbours
 from tacit.mechanisms.base import Released, confidence_level, rho_of_epsilon

@@ -15,9 +15,8 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, TooManyCells
 from tacit.exact.arrays import AnyArray, Floats
-from tacit.exact.checks import set_fields, whole
+from tacit.exact.checks import set_fields, unmasked, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.integers import unmasked
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.noise.source import SeededSource, Source

@@ -14,9 +14,8 @@ import numpy.typing as npt
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.balls import Ball, ball
-from tacit.exact.checks import whole
+from tacit.exact.checks import integer_array, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.integers import integer_array
 from tacit.exact.rounding import Exact, exact_parameter
 from tacit.exact.search import bisected
 from tacit.mechanisms.base import shown

@@ -20,9 +20,8 @@ from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.arrays import AnyArray
 from tacit.exact.balls import Ball, upper
-from tacit.exact.checks import check_fields, refuse_if, set_fields, whole
+from tacit.exact.checks import add_exact, check_fields, integer_array, narrowed, refuse_if, set_fields, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.integers import add_exact, integer_array, narrowed
 from tacit.exact.rounding import Exact, exact_parameter, up
 from tacit.exact.search import bisected
 from tacit.guarantees import Approximate

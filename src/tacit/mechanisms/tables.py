@@ -19,9 +19,8 @@ import numpy.typing as npt
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray, Floats
-from tacit.exact.checks import check_fields, flag, members, refuse_if, set_fields, whole
+from tacit.exact.checks import check_fields, flag, integer_array, members, refuse_if, set_fields, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.integers import integer_array
 from tacit.exact.rounding import Exact, exact_parameter, exact_value
 from tacit.guarantees import Bound
 from tacit.mechanisms.base import confidence_level, epsilon_parameter, rho_of_epsilon

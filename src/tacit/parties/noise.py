@@ -21,9 +21,8 @@ from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import non_negative, positive, probability, whole
+from tacit.exact.checks import add_exact, non_negative, positive, probability, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.integers import add_exact
 from tacit.exact.rounding import down, up
 from tacit.exact.search import bisected
 from tacit.guarantees import Always, Approximate, Bound, BoundedAdversary, Guarantee, Pure

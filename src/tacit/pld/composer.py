@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, cast
 
-from tacit.guarantees.arguments import instance
+from tacit.exact.checks import instance
 from tacit.guarantees.curve import Composer, Curve, Directions
 from tacit.pld.pairs.base import Pair
 from tacit.pld.pairs.derived import ApproximatePair, ConcentratedPair, GroupPair, MaximumPair, RenyiPair

@@ -12,9 +12,17 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray
-from tacit.exact.checks import check_fields, flag, members, refuse_if, set_fields, whole
+from tacit.exact.checks import (
+    add_exact,
+    check_fields,
+    flag,
+    integer_array,
+    members,
+    refuse_if,
+    set_fields,
+    whole,
+)
 from tacit.exact.data_classes import dataclass
-from tacit.exact.integers import add_exact, integer_array
 from tacit.exact.rounding import Exact, up
 from tacit.exact.search import bisected
 from tacit.guarantees import Neighbours, Pure

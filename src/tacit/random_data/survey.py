@@ -18,9 +18,16 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
-from tacit.exact.checks import check_fields, probability, refuse_if, set_fields, whole
+from tacit.exact.checks import (
+    add_exact,
+    check_fields,
+    integer_array,
+    probability,
+    refuse_if,
+    set_fields,
+    whole,
+)
 from tacit.exact.data_classes import dataclass
-from tacit.exact.integers import add_exact, integer_array
 from tacit.exact.rounding import Exact, Interval, exact_parameter
 from tacit.guarantees import Neighbours
 from tacit.mechanisms import L1, CountSensitivity, Geometric, Laplace

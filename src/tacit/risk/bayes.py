@@ -25,10 +25,9 @@ import numpy as np
 
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
-from tacit.exact.checks import positive, whole
+from tacit.exact.checks import listed, positive, whole
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact
-from tacit.guarantees.arguments import listed
 from tacit.mechanisms.base import epsilon_parameter
 from tacit.risk.certificate import GeometricKernel, Loss, bayes_floor, best_outputs
 

@@ -274,7 +274,7 @@ def criterion_parameter(criterion: str) -> str:
 
 def prior_parameter(prior: Any, states: int) -> Floats:
     """Non-negative numbers that sum to 1 (to within rounding), one for each state."""
-    from tacit.exact.integers import unmasked
+    from tacit.exact.checks import unmasked
 
     try:
         values = np.array(unmasked(prior, name="prior"), dtype=np.float64)

@@ -11,10 +11,9 @@ from functools import partial
 from typing import Any, ClassVar
 
 from tacit.errors import EmptyComposition, InvalidParameter
-from tacit.exact.checks import check_fields, set_fields
+from tacit.exact.checks import check_fields, how_many, listed, set_fields
 from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Concentrated, GaussianDP, Profile, Pure, convert
-from tacit.guarantees.arguments import how_many, listed
 from tacit.guarantees.running_sum import PURE, summed
 from tacit.guarantees.units import Neighbours
 from tacit.pld import Pair, Product

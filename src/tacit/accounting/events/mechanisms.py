@@ -13,10 +13,9 @@ from typing import Any, ClassVar
 
 from tacit.accounting.events.base import ComposedEvent, Event, RepeatedEvent, SimpleEvent, both_orders
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import check_fields, non_negative, positive, probability, set_fields
+from tacit.exact.checks import check_fields, how_many, listed, non_negative, positive, probability, set_fields
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import down, up
-from tacit.guarantees.arguments import how_many, listed
 from tacit.guarantees.units import Neighbours
 from tacit.pld import (
     ApproximatePair,

@@ -18,9 +18,8 @@ from tacit.accounting.events.base import (
 )
 from tacit.accounting.events.mechanisms import GaussianEvent, RandomizedResponseEvent
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
-from tacit.exact.checks import check_fields, positive, probability, whole
+from tacit.exact.checks import check_fields, how_many, listed, positive, probability, whole
 from tacit.exact.data_classes import dataclass
-from tacit.guarantees.arguments import how_many, listed
 from tacit.guarantees.units import Neighbours
 from tacit.pld import (
     ApproximatePair,

@@ -13,11 +13,10 @@ from typing import Any
 from tacit.coupled.noiseless.row_laws import RowLaw, bernoulli, laplace, normal, table, uniform
 from tacit.errors import InvalidInput, InvalidParameter, NoLaw, Refused, UnknownName
 from tacit.exact.canonical import formerly
-from tacit.exact.checks import check_fields, non_negative, probability, refuse_if, text, whole
+from tacit.exact.checks import check_fields, listed, non_negative, probability, refuse_if, text, whole
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import digits_up
 from tacit.exact.search import bisected
-from tacit.guarantees.arguments import listed
 from tacit.guarantees.bounds import Approximate, Bound, Pure
 from tacit.guarantees.conditions import Priors
 from tacit.guarantees.guarantee import Guarantee

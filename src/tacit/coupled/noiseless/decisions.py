@@ -29,10 +29,9 @@ from tacit.coupled.noiseless.sums import ALONE, known_rows_clause, rows_and_unkn
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.balls import ball, precision, upper
-from tacit.exact.checks import positive, probability, refuse_if, whole
+from tacit.exact.checks import listed, positive, probability, refuse_if, whole
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import up
-from tacit.guarantees.arguments import listed
 from tacit.mechanisms import PermuteAndFlip, Score
 from tacit.noise.source import Source, default_source
 

@@ -31,10 +31,9 @@ from tacit.coupled.noiseless.prisms import (
 )
 from tacit.coupled.noiseless.row_laws import RowLaw, laplace, normal, uniform
 from tacit.errors import InvalidParameter, NoLaw, UnknownName
-from tacit.exact.checks import flag, probability, refuse_if, whole
+from tacit.exact.checks import flag, listed, probability, refuse_if, whole
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import up
-from tacit.guarantees.arguments import listed
 
 # Boxes below the density of a row's products: what least squares needs, and where a prism is found for it.
 #

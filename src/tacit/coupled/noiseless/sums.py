@@ -49,10 +49,9 @@ from tacit.coupled.noiseless.prisms import Prism, pair_epsilon, prism_epsilon
 from tacit.coupled.noiseless.row_laws import RowLaw, as_typed, bernoulli
 from tacit.errors import InvalidParameter, UnknownName
 from tacit.exact.arrays import Floats
-from tacit.exact.checks import probability, refuse_if, whole
+from tacit.exact.checks import listed, probability, refuse_if, whole
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import up
-from tacit.guarantees.arguments import listed
 
 # Shapes as text, such as `rectangle(-1.5, 1.5)`, `triangle(-2, 0, 2)` or `normal(0, 1, cut=(-2, 2))`.
 #

@@ -33,9 +33,8 @@ from tacit.curator.intervals import Estimate
 from tacit.curator.prices import Price
 from tacit.errors import InvalidParameter, WrongType
 from tacit.exact.arrays import Floats
-from tacit.exact.checks import positive, set_fields, text
+from tacit.exact.checks import add_exact, positive, set_fields, text
 from tacit.exact.data_classes import dataclass
-from tacit.exact.integers import add_exact
 from tacit.guarantees import Unit
 from tacit.mechanisms.base import Mechanism
 from tacit.mechanisms.own_statistics import LeastSquares, StatisticByTest

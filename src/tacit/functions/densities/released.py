@@ -10,9 +10,8 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray, Floats
-from tacit.exact.checks import flag, members, non_negative, whole
+from tacit.exact.checks import flag, integer_array, members, non_negative, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.integers import integer_array
 from tacit.functions.boxes import Box, as_points
 from tacit.functions.densities.noises import CoefficientNoise, noise_from_record, public_normals
 from tacit.functions.density_families import OUTSIDE, DensityFamily

@@ -12,9 +12,8 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from tacit.errors import NoLaw
-from tacit.exact.checks import is_number, non_negative, order_above_one, probability
+from tacit.exact.checks import Numbers, each, is_number, non_negative, order_above_one, probability
 from tacit.exact.rounding import digits_down, digits_up
-from tacit.guarantees.arguments import Numbers, each
 
 if TYPE_CHECKING:
     from tacit.exact.rounding import Interval

@@ -8,10 +8,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import check_fields, non_negative
+from tacit.exact.checks import Numbers, check_fields, non_negative
 from tacit.exact.data_classes import dataclass
 from tacit.exact.search import bisected
-from tacit.guarantees.arguments import Numbers
 from tacit.guarantees.bounds.base import Bound
 
 if TYPE_CHECKING:

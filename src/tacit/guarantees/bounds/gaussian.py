@@ -7,9 +7,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import check_fields, non_negative
+from tacit.exact.checks import Numbers, check_fields, non_negative
 from tacit.exact.data_classes import dataclass
-from tacit.guarantees.arguments import Numbers
 from tacit.guarantees.bounds.base import Bound, solve_epsilon
 
 if TYPE_CHECKING:

@@ -15,10 +15,9 @@ from typing import Any, ClassVar
 
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
 from tacit.exact.balls import ball, lower, upper
-from tacit.exact.checks import check_fields, positive, probability
+from tacit.exact.checks import Numbers, check_fields, how_many, instance, listed, positive, probability, real
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Interval
-from tacit.guarantees.arguments import Numbers, how_many, instance, listed, real
 from tacit.guarantees.bounds.approximate import Approximate
 from tacit.guarantees.bounds.base import Bound
 from tacit.guarantees.bounds.concentrated import Concentrated

@@ -6,9 +6,8 @@ import math
 from typing import TYPE_CHECKING, ClassVar
 
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import non_negative
+from tacit.exact.checks import Numbers, non_negative
 from tacit.exact.data_classes import dataclass
-from tacit.guarantees.arguments import Numbers
 from tacit.guarantees.bounds.base import Bound, Level
 
 if TYPE_CHECKING:

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import non_negative, order_above_one, refuse_if
+from tacit.exact.checks import Numbers, listed, non_negative, order_above_one, refuse_if
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import up
-from tacit.guarantees.arguments import Numbers, listed
 from tacit.guarantees.bounds.base import Bound
 from tacit.guarantees.bounds.pure import Pure
 

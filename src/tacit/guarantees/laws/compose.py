@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw, UnknownName
 from tacit.exact.balls import ball, lower, upper
-from tacit.exact.checks import flag, positive, probability, text
+from tacit.exact.checks import flag, how_many, positive, probability, text
 from tacit.exact.rounding import up
-from tacit.guarantees.arguments import how_many
 from tacit.guarantees.bounds import (
     Approximate,
     Bound,

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 from tacit.errors import NoLaw, UnitMismatch, UnknownName
 from tacit.exact.balls import ball, lower, upper
-from tacit.exact.checks import non_negative, probability, text
+from tacit.exact.checks import how_many, non_negative, probability, text
 from tacit.exact.rounding import product, sum_up, up
-from tacit.guarantees.arguments import how_many
 from tacit.guarantees.bounds import Approximate, Bound, Pure
 from tacit.guarantees.conditions import (
     Always,

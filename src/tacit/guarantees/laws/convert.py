@@ -16,9 +16,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
 from tacit.exact.balls import ball, upper
-from tacit.exact.checks import non_negative, order_above_one, positive, probability, refuse_if, whole
+from tacit.exact.checks import (
+    a_kind,
+    instance,
+    listed,
+    non_negative,
+    order_above_one,
+    positive,
+    probability,
+    refuse_if,
+    whole,
+)
 from tacit.exact.data_classes import dataclass
-from tacit.guarantees.arguments import a_kind, instance, listed
 from tacit.guarantees.bounds import (
     COMMON_ORDERS,
     Approximate,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from tacit.errors import NoLaw
 from tacit.exact.balls import ball, upper
+from tacit.exact.checks import how_many
 from tacit.exact.rounding import up
-from tacit.guarantees.arguments import how_many
 from tacit.guarantees.bounds import (
     Approximate,
     Bound,
