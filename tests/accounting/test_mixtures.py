@@ -242,7 +242,7 @@ def test_bad_schedules() -> None:
 
 def test_a_sampled_composition_asks_few_questions_of_its_account(monkeypatch: pytest.MonkeyPatch) -> None:
     """A curve that is measured gets no sharper by more digits: both ends, from few accounts of the composition."""
-    from tacit.exact.balls import precision
+    from tacit.exact.rounding import precision
     from tacit.pld.product import Product
 
     asked, delta_of = [], Product.delta

@@ -19,7 +19,7 @@ from tacit.audit.composition import BITS, composed, curve_of, on_grid
 from tacit.audit.curves import both_orders, exact
 from tacit.curator.certificate import CIPHER, certify
 from tacit.curator.planning import make_plan
-from tacit.exact.balls import precision
+from tacit.exact.rounding import precision
 
 MADE = {"time": "2026-01-01T00:00:00+00:00", "noise": CIPHER, "data": {"bounded": True}, "versions": {}}
 LAPLACE = ev.LaplaceEvent(epsilon=1.0)

@@ -24,7 +24,7 @@ from tacit.cli import main
 from tacit.curator.certificate import CIPHER, certify
 from tacit.curator.planning import make_plan
 from tacit.errors import TacitError
-from tacit.exact.balls import precision
+from tacit.exact.rounding import precision
 from tacit.guarantees import Neighbours
 
 ADDED, REPLACED = Neighbours.ADD_OR_REMOVE, Neighbours.REPLACE_ONE

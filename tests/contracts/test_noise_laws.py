@@ -19,7 +19,7 @@ import pytest
 
 from support.parameter_examples import MECHANISMS, NOISE
 from tacit.errors import NoLaw, NotCertified
-from tacit.exact.balls import ball
+from tacit.exact.rounding import ball
 from tacit.functions.densities import noises
 from tacit.mechanisms import L1, L2, AdditiveMechanism, Gauge, KNorm, Laplace, Mechanism, SmoothBound
 from tacit.mechanisms import smooth as smooth_noise

@@ -22,7 +22,7 @@ from tacit.coupled.noiseless.histograms import (
     truncated_histogram,
 )
 from tacit.errors import InvalidInput, NoLaw
-from tacit.exact.balls import ball, precision
+from tacit.exact.rounding import ball, precision
 
 
 def poisson(mean: float, most: int) -> np.ndarray:

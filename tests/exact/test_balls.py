@@ -12,8 +12,17 @@ import flint
 import pytest
 
 from tacit.errors import NotCertified
-from tacit.exact import balls
-from tacit.exact.balls import ball, bracket, lower, outward, precision, scaled_floor, upper, working_precision
+from tacit.exact import rounding as balls
+from tacit.exact.rounding import (
+    ball,
+    bracket,
+    lower,
+    outward,
+    precision,
+    scaled_floor,
+    upper,
+    working_precision,
+)
 
 SRC = Path(balls.__file__).parents[1]
 
@@ -22,7 +31,7 @@ def test_nothing_else_sets_the_precision() -> None:
     """FLINT's precision is one setting of the process: who changes it takes the lock, and the lock is here."""
     sets = re.compile(r"workprec|workdps|ctx\.(prec|dps|unicode|threads) *=|extraprec")
     found = {str(p.relative_to(SRC)) for p in SRC.rglob("*.py") if sets.search(p.read_text())}
-    assert found == {"exact/balls.py"}
+    assert found == {"exact/rounding.py"}
 
 
 def test_one_thread_at_a_time_sets_the_precision() -> None:

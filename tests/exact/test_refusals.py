@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tacit import errors
-from tacit.exact import balls as skellam
+from tacit.exact import rounding as skellam
 from tacit.exact.checks import (
     flag,
     integer_array,

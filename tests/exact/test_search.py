@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit.errors import NotCertified
-from tacit.exact.search import bisected, bisected_arrays, least
+from tacit.exact.rounding import bisected, bisected_arrays, least
 
 WHERE = st.integers(-(10**30), 10**30)
 

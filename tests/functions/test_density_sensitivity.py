@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tacit.errors import InvalidParameter
-from tacit.exact.balls import precision
+from tacit.exact.rounding import precision
 from tacit.functions import Box, ExponentialKernel, GaussianKernel, GaussianProcessRelease
 from tacit.functions.bases import FourierBasis, HermiteBasis, HistogramBasis, WaveletBasis
 from tacit.functions.densities import DensityFamily, DensityPlan, GaussianKDE, ReflectedKDE, SobolevKDE

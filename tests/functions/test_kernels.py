@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.errors import InvalidParameter, TacitError
-from tacit.exact.balls import ball, precision
+from tacit.exact.rounding import ball, precision
 from tacit.functions import (
     Box,
     ExponentialKernel,

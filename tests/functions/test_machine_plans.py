@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tacit.errors import FitFailed, InvalidParameter
-from tacit.exact.balls import precision
+from tacit.exact.rounding import precision
 from tacit.functions.models import (
     EpsilonInsensitive,
     FourierFeatures,

@@ -14,7 +14,7 @@ import pytest
 
 from support.ball_matrices import gram_balls
 from tacit.errors import InvalidParameter, LedgerCorrupt, NotCertified
-from tacit.exact.balls import ball, precision
+from tacit.exact.rounding import ball, precision
 from tacit.functions import (
     Box,
     ExponentialKernel,

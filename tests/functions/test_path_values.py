@@ -10,7 +10,7 @@ import pytest
 
 from support.ball_matrices import gram_balls, is_positive
 from tacit.errors import InvalidParameter, NotCertified
-from tacit.exact.balls import ball, precision
+from tacit.exact.rounding import ball, precision
 from tacit.functions import (
     Box,
     ExponentialKernel,

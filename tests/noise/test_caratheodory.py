@@ -16,8 +16,8 @@ from scipy.linalg import toeplitz
 
 from support.verblunsky import as_real, coefficients, levinson, moment_polynomials, second_moment
 from tacit.errors import InvalidParameter
-from tacit.exact.balls import ball, precision
 from tacit.exact.enclosures import Enclosure, constant
+from tacit.exact.rounding import ball, precision
 from tacit.noise import (
     CaratheodoryBody,
     Difference,

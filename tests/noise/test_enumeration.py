@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tacit.exact.balls import ball
+from tacit.exact.rounding import ball
 from tacit.noise import Categorical, FiniteDistribution, SeededSource
 from tacit.noise.distributions.base import Series, gaussian_terms
 from tacit.noise.distributions.binomial import Binomial

@@ -11,8 +11,8 @@ import pytest
 from scipy.special import betainc, gammainc, ndtr
 
 from tacit.errors import InvalidParameter, NotCertified
-from tacit.exact.balls import precision
 from tacit.exact.enclosures import Enclosure
+from tacit.exact.rounding import precision
 from tacit.noise import (
     ContinuousBeta,
     ContinuousGamma,

@@ -3,7 +3,7 @@
 import flint
 import numpy as np
 
-from tacit.exact.balls import ball
+from tacit.exact.rounding import ball
 from tacit.functions import Kernel
 
 

@@ -10,7 +10,7 @@ from tacit.accounting.events import Event, flatten
 from tacit.errors import InvalidParameter, NoLaw, TacitError
 from tacit.exact.checks import LARGEST, flag, how_many, non_negative, positive, probability
 from tacit.exact.data_classes import dataclass
-from tacit.exact.search import bisected
+from tacit.exact.rounding import bisected
 from tacit.guarantees.units import Neighbours
 
 Plan = Callable[[float], Event | Sequence[Event]]

@@ -17,10 +17,9 @@ from itertools import pairwise
 
 from tacit.accounting.events import GaussianEvent
 from tacit.errors import InvalidParameter, NoLaw, UnknownName
-from tacit.exact.balls import ball, upper
 from tacit.exact.checks import check_fields, how_many, listed, positive, refuse_if, set_fields, text
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Exact, down, exact_parameter
+from tacit.exact.rounding import Exact, ball, down, exact_parameter, upper
 
 NAMED = ("banded_square_root", "normalised_square_root", "square_root", "tree")
 STRATEGIES = (*NAMED, "toeplitz")

@@ -18,11 +18,10 @@ from tacit.accounting.accountants import profile_of
 from tacit.accounting.events import Event, TabulatedEvent
 from tacit.errors import EmptyComposition, InvalidParameter, NotCertified
 from tacit.exact.arrays import Floats
-from tacit.exact.balls import ball, precision, upper
 from tacit.exact.canonical import formerly
 from tacit.exact.checks import how_many, instance, listed, positive, probability, refuse_if, set_fields, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import down, up
+from tacit.exact.rounding import ball, down, precision, up, upper
 from tacit.guarantees import Profile
 from tacit.guarantees.units import Neighbours
 

@@ -99,7 +99,7 @@ def _whole(name: str, value: Any) -> int:
 
 def _response(share: float, buckets: int) -> Event:
     """Odds of the true answer: (1 - p + p/k) / (p/k); rounded up."""
-    from tacit.exact.balls import ball, upper
+    from tacit.exact.rounding import ball, upper
 
     if not 0 < share < 1:
         raise InvalidParameter(parameter="noise_parameter", value=share, must="be between 0 and 1")
@@ -143,7 +143,7 @@ def _down(numerator: int, denominator: float) -> float:
 
 def _as_response(epsilon: float) -> str:
     """Binary randomised response with this epsilon: p = 2 / (1 + e^epsilon), rounded down."""
-    from tacit.exact.balls import ball, upper
+    from tacit.exact.rounding import ball, upper
 
     share = -upper(lambda: -2 / (1 + ball(epsilon).exp()))
     return f"dp_event.RandomizedResponseDpEvent({share!r}, 2)"

@@ -36,9 +36,8 @@ from tacit.audit.curves import (
     share,
     some_text,
 )
-from tacit.exact.balls import precision
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import up
+from tacit.exact.rounding import precision, up
 
 if TYPE_CHECKING:
     from flint import arb

@@ -14,10 +14,20 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from tacit.errors import InvalidParameter
-from tacit.exact.balls import ball, lower, precision, scaled_floor, upper
 from tacit.exact.checks import is_number, plain, refuse_if
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import MOST_BITS, Interval, down, exact_parameter, up
+from tacit.exact.rounding import (
+    MOST_BITS,
+    Interval,
+    ball,
+    down,
+    exact_parameter,
+    lower,
+    precision,
+    scaled_floor,
+    up,
+    upper,
+)
 
 __all__ = ["Level"]
 

@@ -23,9 +23,8 @@ from tacit.curator.intervals import Estimate, estimate, last_inside, margin_of, 
 from tacit.curator.prices import CONFIDENCE, Price
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray, Floats
-from tacit.exact.balls import ball, lower
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import down, up
+from tacit.exact.rounding import ball, down, lower, up
 from tacit.guarantees import (
     Always,
     Approximate,

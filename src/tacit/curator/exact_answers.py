@@ -26,9 +26,8 @@ from tacit.curator.intervals import Estimate
 from tacit.curator.prices import Price
 from tacit.curator.request import ExactGiven, Given, SampledGiven
 from tacit.errors import InvalidParameter, NoLaw
-from tacit.exact.balls import ball, lower
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import digits_up, up
+from tacit.exact.rounding import ball, digits_up, lower, up
 from tacit.guarantees import Approximate, Bound, Neighbours, Priors, Rows
 from tacit.noise.source import Source, default_source
 from tacit.sources.axes import CountRows

@@ -20,7 +20,7 @@ from tacit.curator.prices import Price
 from tacit.curator.random_counts import OnRandomData
 from tacit.errors import TacitError
 from tacit.exact.arrays import Floats
-from tacit.exact.balls import ball, lower
+from tacit.exact.rounding import ball, lower
 from tacit.mechanisms import L1, L2, Laplace, RoundedGaussian
 from tacit.mechanisms.fitted_tables import (
     MOST_COUNTS,

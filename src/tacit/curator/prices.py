@@ -174,7 +174,7 @@ class Price:
 
     def part(self, share: Fraction) -> Price:
         """This share of the price: epsilons, deltas and rhos add up, and the squares of mus do."""
-        from tacit.exact.balls import ball, lower
+        from tacit.exact.rounding import ball, lower
 
         if not isinstance(share, Fraction) or share <= 0:
             raise InvalidParameter(parameter="share", value=_shown(share), must="be a fraction above 0")

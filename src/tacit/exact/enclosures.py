@@ -16,9 +16,8 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
-from tacit.exact.balls import ball
 from tacit.exact.checks import members
-from tacit.exact.rounding import Exact, exact_parameter
+from tacit.exact.rounding import Exact, ball, exact_parameter
 
 UNIT = 2.0**-52
 SLACK = 1.0 + 2.0**-48

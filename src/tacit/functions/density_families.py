@@ -22,9 +22,9 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
-from tacit.exact.balls import ball, upper
 from tacit.exact.checks import is_number, members, set_fields
 from tacit.exact.data_classes import dataclass
+from tacit.exact.rounding import ball, upper
 from tacit.functions.boxes import Box
 from tacit.functions.kernels.base import length_parameter
 from tacit.functions.models.features import PublicBox

@@ -10,10 +10,9 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
-from tacit.exact.balls import Ball, ball, upper
 from tacit.exact.data_classes import dataclass
 from tacit.exact.enclosures import Enclosure
-from tacit.exact.rounding import Exact, exact_parameter
+from tacit.exact.rounding import Ball, Exact, ball, exact_parameter, upper
 from tacit.functions.boxes import as_points
 from tacit.functions.kernels import Kernel
 

@@ -13,10 +13,9 @@ import numpy.typing as npt
 from tacit.accounting import events
 from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.arrays import AnyArray, Floats
-from tacit.exact.balls import Ball, ball, lower
 from tacit.exact.checks import members, positive, set_fields, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Exact, exact_parameter, up
+from tacit.exact.rounding import Ball, Exact, ball, exact_parameter, lower, up
 from tacit.exact.threads import one_thread
 from tacit.functions.boxes import Box
 from tacit.functions.kernels import Kernel

@@ -12,10 +12,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tacit.errors import NoLaw
-from tacit.exact.balls import ball, upper
 from tacit.exact.checks import instance, positive, probability
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import sum_up
+from tacit.exact.rounding import ball, sum_up, upper
 from tacit.guarantees.bounds import Approximate, Bound, GaussianDP, Pure
 from tacit.guarantees.bounds.gaussian import normal_cdf
 from tacit.guarantees.conditions import BoundedAdversary, Condition, Indistinguishability, Priors, RandomData

@@ -17,10 +17,9 @@ from tacit.accounting.codec import to_record
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.arrays import AnyArray
-from tacit.exact.balls import ball, lower, upper
 from tacit.exact.checks import add_exact, integer_array, plain, refuse_if, unmasked, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Exact, exact_parameter, up
+from tacit.exact.rounding import Exact, ball, exact_parameter, lower, up, upper
 from tacit.guarantees import Approximate, Bound, Concentrated, GaussianDP, Guarantee, Pure, Unit
 from tacit.noise import grid_spacing
 from tacit.noise.source import Source, default_source

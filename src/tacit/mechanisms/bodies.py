@@ -15,11 +15,10 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.arrays import Floats
-from tacit.exact.balls import ball, upper
 from tacit.exact.checks import check_fields, flag, members, real_array, refuse_if, set_fields
 from tacit.exact.data_classes import dataclass
 from tacit.exact.enclosures import Enclosure, Matrix, Reals
-from tacit.exact.rounding import Exact, exact_parameter
+from tacit.exact.rounding import Exact, ball, exact_parameter, upper
 from tacit.mechanisms.sensitivity import L1, L2, Linf, Sensitivity, Sized, exact_sensitivity, rounding
 from tacit.noise import (
     Body,

@@ -11,11 +11,9 @@ import flint
 from tacit.accounting import events
 from tacit.accounting.events import Event
 from tacit.exact.arrays import AnyArray
-from tacit.exact.balls import Ball, ball, upper
 from tacit.exact.checks import refuse_if, require, set_fields, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Exact, down, exact_parameter, up
-from tacit.exact.search import least
+from tacit.exact.rounding import Ball, Exact, ball, down, exact_parameter, least, up, upper
 from tacit.guarantees import Approximate
 from tacit.mechanisms.base import (
     AdditiveMechanism,

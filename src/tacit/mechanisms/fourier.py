@@ -16,10 +16,9 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
-from tacit.exact.balls import ball, upper
 from tacit.exact.checks import flag, real_array, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Exact
+from tacit.exact.rounding import Exact, ball, upper
 from tacit.mechanisms.bodies import Contribution, Gauge
 from tacit.mechanisms.gaussian import RoundedGaussian
 from tacit.mechanisms.knorm import Gamma, KNorm, KNormDifference

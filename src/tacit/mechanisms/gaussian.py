@@ -17,11 +17,9 @@ from tacit.accounting.events import Event, GaussianEvent
 from tacit.accounting.events.mechanisms import WIDEST, largest_moves
 from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.arrays import AnyArray, Floats
-from tacit.exact.balls import Ball, ball, precision, upper
 from tacit.exact.checks import integer_array, refuse_if, set_fields, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Exact, down, exact_parameter, up
-from tacit.exact.search import bisected
+from tacit.exact.rounding import Ball, Exact, ball, bisected, down, exact_parameter, precision, up, upper
 from tacit.guarantees import Bound, Concentrated, GaussianDP, gaussian_budget
 from tacit.guarantees.running_sum import root
 from tacit.mechanisms.base import (

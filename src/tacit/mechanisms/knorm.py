@@ -12,11 +12,9 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.arrays import Floats
-from tacit.exact.balls import ball, upper
 from tacit.exact.checks import add_exact, check_fields, integer_array
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Exact, exact_parameter, exact_value, up
-from tacit.exact.search import bisected
+from tacit.exact.rounding import Exact, ball, bisected, exact_parameter, exact_value, up, upper
 from tacit.guarantees import Approximate, Bound, Pure
 from tacit.mechanisms.base import (
     Mechanism,

@@ -14,10 +14,9 @@ import numpy.typing as npt
 from tacit.accounting import events
 from tacit.accounting.events import Event
 from tacit.exact.arrays import AnyArray, Floats
-from tacit.exact.balls import ball, upper
 from tacit.exact.checks import add_exact, check_fields, refuse_if, set_fields, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Exact, exact_parameter, exact_value, up
+from tacit.exact.rounding import Exact, ball, exact_parameter, exact_value, up, upper
 from tacit.guarantees import Pure
 from tacit.mechanisms.base import (
     AdditiveMechanism,

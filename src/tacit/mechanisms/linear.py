@@ -23,8 +23,7 @@ from tacit.errors import InvalidParameter, NotCertified, UnknownName
 from tacit.exact.arrays import Floats, Integers
 from tacit.exact.checks import flag, integer_array, members, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Exact
-from tacit.exact.search import bisected
+from tacit.exact.rounding import Exact, bisected
 from tacit.guarantees import Bound, Neighbours
 from tacit.mechanisms.base import Released
 from tacit.mechanisms.bodies import Gauge

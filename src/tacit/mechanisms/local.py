@@ -22,11 +22,9 @@ from tacit.accounting import events
 from tacit.accounting.events import SimpleEvent
 from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.exact.arrays import Floats
-from tacit.exact.balls import ball, upper
 from tacit.exact.checks import check_fields, flag, integer_array, refuse_if, set_fields, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Exact, up
-from tacit.exact.search import bisected
+from tacit.exact.rounding import Exact, ball, bisected, up, upper
 from tacit.guarantees import Profile, Pure
 from tacit.guarantees.units import Neighbours
 from tacit.mechanisms.base import (

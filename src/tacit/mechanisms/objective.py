@@ -22,8 +22,7 @@ from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import positive, refuse_if, set_fields, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Exact, down, up
-from tacit.exact.search import bisected
+from tacit.exact.rounding import Exact, bisected, down, up
 from tacit.guarantees import GaussianDP, Profile, gaussian_budget
 from tacit.mechanisms.base import Mechanism, Released, epsilon_parameter, on_grid, shown
 from tacit.mechanisms.gaussian import RoundedGaussian, delta_parameter

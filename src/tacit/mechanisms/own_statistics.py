@@ -23,11 +23,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
-from tacit.exact.balls import ball, upper
 from tacit.exact.checks import add_exact, flag, members, positive, set_fields, text, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Exact, exact_parameter
-from tacit.exact.search import bisected
+from tacit.exact.rounding import Exact, ball, bisected, exact_parameter, upper
 from tacit.guarantees import Guarantee, Neighbours, People, Unit, rows
 from tacit.mechanisms.base import Released, epsilon_parameter
 from tacit.mechanisms.propose_test_release import Tested, _ByTest

@@ -20,11 +20,20 @@ from tacit.accounting import events
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.arrays import AnyArray, Booleans
-from tacit.exact.balls import Ball, ball, lower, precision, upper
 from tacit.exact.checks import add_exact, check_fields, flag, integer_array, narrowed, set_fields, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Exact, down, exact_parameter, up
-from tacit.exact.search import bisected
+from tacit.exact.rounding import (
+    Ball,
+    Exact,
+    ball,
+    bisected,
+    down,
+    exact_parameter,
+    lower,
+    precision,
+    up,
+    upper,
+)
 from tacit.guarantees import Approximate, GaussianDP
 from tacit.mechanisms.base import (
     Mechanism,

@@ -23,8 +23,7 @@ from tacit.exact.arrays import Floats
 from tacit.exact.checks import check_fields, refuse_if, unmasked, whole
 from tacit.exact.data_classes import dataclass
 from tacit.exact.enclosures import Matrix, Reals
-from tacit.exact.rounding import Exact, exact_parameter, exact_value, up
-from tacit.exact.search import bisected
+from tacit.exact.rounding import Exact, bisected, exact_parameter, exact_value, up
 from tacit.guarantees import Pure
 from tacit.mechanisms.base import confidence_level, epsilon_parameter, shown
 from tacit.mechanisms.knorm import ShapedMechanism

@@ -13,8 +13,7 @@ from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.exact.arrays import AnyArray
 from tacit.exact.checks import add_exact, check_fields, integer_array, refuse_if, set_fields, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Exact
-from tacit.exact.search import bisected
+from tacit.exact.rounding import Exact, bisected
 from tacit.guarantees import Approximate, Neighbours, Unit, rows
 from tacit.mechanisms.base import (
     Mechanism,
@@ -162,7 +161,7 @@ class _ByTest(Mechanism):
 
     def expected_error(self) -> float:
         """E |noise| of a release, if the test passes: noise_scale = bound / release_epsilon."""
-        from tacit.exact.balls import ball, upper
+        from tacit.exact.rounding import ball, upper
 
         rate, step = self.distribution.rate, self.step
         return upper(lambda: ball(step) / ball(rate).sinh())

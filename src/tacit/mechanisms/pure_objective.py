@@ -14,11 +14,9 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from tacit.accounting.events import ComposedEvent, Event, PureEvent
-from tacit.exact.balls import ball, upper
 from tacit.exact.checks import positive, refuse_if, require, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Exact, up
-from tacit.exact.search import bisected
+from tacit.exact.rounding import Exact, ball, bisected, up, upper
 from tacit.guarantees import Pure
 from tacit.mechanisms.base import epsilon_parameter, shown
 from tacit.mechanisms.bodies import Gauge

@@ -15,10 +15,9 @@ from tacit.accounting import events
 from tacit.accounting.events import Event
 from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.exact.arrays import Floats
-from tacit.exact.balls import Ball, ball, upper
 from tacit.exact.checks import check_fields, integer_array, real_array, refuse_if, set_fields, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Exact, exact_parameter, exact_value, up
+from tacit.exact.rounding import Ball, Exact, ball, exact_parameter, exact_value, up, upper
 from tacit.guarantees import Pure
 from tacit.mechanisms.base import Mechanism, confidence_level, epsilon_parameter, epsilon_value, shown
 from tacit.mechanisms.cumulative import Cumulated, checked_bins

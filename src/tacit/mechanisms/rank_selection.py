@@ -13,10 +13,9 @@ import numpy.typing as npt
 
 from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.exact.arrays import Floats
-from tacit.exact.balls import Ball, ball
 from tacit.exact.checks import flag, integer_array, set_fields, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Exact, exact_parameter, up
+from tacit.exact.rounding import Ball, Exact, ball, exact_parameter, up
 from tacit.guarantees import Pure
 from tacit.mechanisms.base import Mechanism, confidence_level, dimension_parameter, epsilon_parameter, shown
 from tacit.mechanisms.cumulative import checked_bins

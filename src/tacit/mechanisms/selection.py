@@ -14,11 +14,19 @@ import numpy.typing as npt
 from tacit.accounting import events
 from tacit.accounting.events import Event
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
-from tacit.exact.balls import Ball, ball, precision, upper
 from tacit.exact.checks import check_fields, members, plain, refuse_if, set_fields, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Exact, exact_parameter, exact_value, up
-from tacit.exact.search import bisected
+from tacit.exact.rounding import (
+    Ball,
+    Exact,
+    ball,
+    bisected,
+    exact_parameter,
+    exact_value,
+    precision,
+    up,
+    upper,
+)
 from tacit.guarantees import Pure
 from tacit.mechanisms.base import (
     Mechanism,

@@ -146,7 +146,7 @@ class L2(Sensitivity):
     @classmethod
     def root(cls, square: Exact) -> L2:
         """The square root of an exact number."""
-        from tacit.exact.balls import ball, upper
+        from tacit.exact.rounding import ball, upper
 
         exact = exact_sensitivity(square)
         return cls(Fraction(upper(lambda: ball(exact).sqrt())), exact)
@@ -165,7 +165,7 @@ class L2(Sensitivity):
 
     def rounded(self, *, spacing: Exact, dimension: int = 1, records: int = 1) -> L2:
         """|v + u|_2 <= |v|_2 + sqrt(d) * records * spacing."""
-        from tacit.exact.balls import ball, upper
+        from tacit.exact.rounding import ball, upper
 
         moved, d = rounding(spacing, dimension, records)
         return L2(self.exact + moved * Fraction(upper(lambda: ball(d).sqrt())))

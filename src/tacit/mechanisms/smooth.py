@@ -17,11 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
-from tacit.exact.balls import ball, lower, precision, upper
 from tacit.exact.checks import add_exact, check_fields, integer_array, refuse_if, set_fields, whole
 from tacit.exact.data_classes import dataclass
 from tacit.exact.enclosures import Reals
-from tacit.exact.rounding import Exact, exact_parameter, exact_value, up
+from tacit.exact.rounding import Exact, ball, exact_parameter, exact_value, lower, precision, up, upper
 from tacit.guarantees import Approximate, Pure
 from tacit.mechanisms.base import (
     Mechanism,

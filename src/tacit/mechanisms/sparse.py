@@ -20,11 +20,9 @@ import numpy.typing as npt
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter, NotCertified, TooManyCells
 from tacit.exact.arrays import AnyArray, Floats
-from tacit.exact.balls import Ball, ball, precision, upper
 from tacit.exact.checks import add_exact, check_fields, integer_array, narrowed, refuse_if, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Exact, exact_parameter, up
-from tacit.exact.search import bisected
+from tacit.exact.rounding import Ball, Exact, ball, bisected, exact_parameter, precision, up, upper
 from tacit.guarantees import Bound
 from tacit.mechanisms.base import Mechanism, confidence_level
 from tacit.mechanisms.gaussian import Gaussian

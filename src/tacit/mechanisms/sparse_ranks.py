@@ -13,11 +13,9 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
-from tacit.exact.balls import Ball, ball
 from tacit.exact.checks import integer_array, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Exact, exact_parameter
-from tacit.exact.search import bisected
+from tacit.exact.rounding import Ball, Exact, ball, bisected, exact_parameter
 from tacit.mechanisms.base import shown
 from tacit.mechanisms.rank_selection import SelectedBins, Selections, Whole, turns
 from tacit.noise.distributions.finite import uniform_below_secret

@@ -17,7 +17,7 @@ import numpy as np
 
 from tacit.errors import NoLaw
 from tacit.exact.arrays import AnyArray, Floats
-from tacit.exact.search import bisected
+from tacit.exact.rounding import bisected
 from tacit.mechanisms.base import Mechanism
 from tacit.noise.source import Source
 

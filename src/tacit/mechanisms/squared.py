@@ -21,11 +21,9 @@ import numpy as np
 
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
-from tacit.exact.balls import ball, precision, upper
 from tacit.exact.checks import non_negative, probability, set_fields, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Exact, exact_parameter
-from tacit.exact.search import bisected
+from tacit.exact.rounding import Exact, ball, bisected, exact_parameter, precision, upper
 from tacit.guarantees import Approximate
 from tacit.mechanisms.base import epsilon_parameter
 from tacit.mechanisms.gaussian import delta_parameter

@@ -19,11 +19,9 @@ from tacit.accounting import events
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.arrays import AnyArray
-from tacit.exact.balls import Ball, upper
 from tacit.exact.checks import add_exact, check_fields, integer_array, narrowed, refuse_if, set_fields, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Exact, exact_parameter, up
-from tacit.exact.search import bisected
+from tacit.exact.rounding import Ball, Exact, bisected, exact_parameter, up, upper
 from tacit.guarantees import Approximate
 from tacit.mechanisms.base import Mechanism, epsilon_value
 from tacit.mechanisms.gaussian import Gaussian, delta_parameter

@@ -13,10 +13,9 @@ import numpy.typing as npt
 
 from tacit.errors import EmptyComposition, InvalidParameter, TooManyCells
 from tacit.exact.arrays import Floats, Integers
-from tacit.exact.balls import ball, upper
 from tacit.exact.checks import flag, members, set_fields, unmasked, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Exact, up
+from tacit.exact.rounding import Exact, ball, up, upper
 from tacit.guarantees import Bound, GaussianDP, Neighbours
 from tacit.guarantees.running_sum import PURE, currency_of, summed
 from tacit.mechanisms.base import Mechanism, epsilon_parameter

@@ -15,10 +15,9 @@ import numpy.typing as npt
 from tacit.accounting import events
 from tacit.accounting.events import SimpleEvent
 from tacit.errors import InvalidParameter
-from tacit.exact.balls import ball, upper
 from tacit.exact.checks import check_fields, integer_array, set_fields, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Exact, exact_parameter
+from tacit.exact.rounding import Exact, ball, exact_parameter, upper
 from tacit.mechanisms.base import Released, epsilon_parameter, epsilon_value, shown
 from tacit.mechanisms.local import LocalMechanism, RandomizedResponse, Reports, settle_categories
 from tacit.noise import Bernoulli, CertifiedReal, uniform_integer

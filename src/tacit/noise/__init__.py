@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tacit.exact.balls import CertifiedReal as CertifiedReal
 from tacit.exact.enclosures import root as root
 from tacit.exact.enclosures import total as total
+from tacit.exact.rounding import CertifiedReal as CertifiedReal
 from tacit.noise import bodies, caratheodory, distributions, grid, marginals, scalars, source
 from tacit.noise.bodies import *
 from tacit.noise.caratheodory import *

@@ -22,10 +22,10 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.arrays import Floats
-from tacit.exact.balls import ball, lower, upper
 from tacit.exact.checks import real_array, set_fields, whole
 from tacit.exact.data_classes import dataclass
 from tacit.exact.enclosures import Enclosure, Reals, root, running
+from tacit.exact.rounding import ball, lower, upper
 from tacit.noise.bodies import Body
 from tacit.noise.grid import Draws, Needs, coordinate_of
 from tacit.noise.marginals import Ball as Disc

@@ -20,11 +20,10 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, NoLaw, NotCertified
 from tacit.exact.arrays import AnyArray
-from tacit.exact.balls import Ball, CertifiedReal, ball, precision
 from tacit.exact.checks import refuse_if, whole
 from tacit.exact.data_classes import dataclass
 from tacit.exact.enclosures import Enclosure, Reals, constant
-from tacit.exact.rounding import Exact, exact_parameter
+from tacit.exact.rounding import Ball, CertifiedReal, Exact, ball, exact_parameter, precision
 from tacit.noise.marginals import Marginal
 from tacit.noise.reals import Exponentials, LazyReal, Normals, Uniforms
 from tacit.noise.source import Source, default_source

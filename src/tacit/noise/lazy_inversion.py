@@ -21,9 +21,8 @@ import numpy.typing as npt
 
 from tacit.errors import NotCertified
 from tacit.exact.arrays import AnyArray, Words
-from tacit.exact.balls import Ball, precision, scaled_floor
 from tacit.exact.data_classes import dataclass
-from tacit.exact.search import bisected
+from tacit.exact.rounding import Ball, bisected, precision, scaled_floor
 from tacit.noise.source import Source
 
 CHUNK = 1 << 14

@@ -22,8 +22,7 @@ from tacit.errors import NoLaw
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import refuse_if
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Exact, exact_parameter
-from tacit.exact.search import bisected
+from tacit.exact.rounding import Exact, bisected, exact_parameter
 
 __all__ = ["Marginal", "RoundedMarginal"]
 

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.exact.arrays import Words
-from tacit.exact.balls import Ball, ball, precision
 from tacit.exact.data_classes import dataclass
 from tacit.exact.enclosures import Enclosure
+from tacit.exact.rounding import Ball, ball, precision
 from tacit.noise.distributions.base import MARGIN, Series, exp_minus, gaussian_terms, quick_table
 from tacit.noise.distributions.geometric import geometric_digits, truncated_digit
 from tacit.noise.lazy_inversion import CHUNK, GUARD, Inverter, Uniform

@@ -15,11 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, NotCertified
-from tacit.exact.balls import Ball, ball
 from tacit.exact.checks import check_fields, set_fields, whole
 from tacit.exact.data_classes import dataclass
 from tacit.exact.enclosures import Reals, total
-from tacit.exact.rounding import Exact, exact_parameter, exact_value
+from tacit.exact.rounding import Ball, Exact, ball, exact_parameter, exact_value
 from tacit.noise.grid import (
     ContinuousDistribution,
     Draws,

@@ -20,11 +20,9 @@ from tacit.accounting import account, events
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.arrays import AnyArray, Floats
-from tacit.exact.balls import ball, upper
 from tacit.exact.checks import add_exact, non_negative, positive, probability, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import down, up
-from tacit.exact.search import bisected
+from tacit.exact.rounding import ball, bisected, down, up, upper
 from tacit.guarantees import Always, Approximate, Bound, BoundedAdversary, Guarantee, Pure
 from tacit.guarantees.conditions import Indistinguishability
 from tacit.mechanisms.spreads import CellNoise, Pivot, laplace_factor

@@ -15,8 +15,7 @@ import numpy as np
 
 from tacit.errors import NotCertified
 from tacit.exact.arrays import UNIT, Floats
-from tacit.exact.rounding import Interval
-from tacit.exact.search import bisected
+from tacit.exact.rounding import Interval, bisected
 from tacit.exact.threads import one_thread
 from tacit.pld.distributions import AtomicPLD, Gridded, gridded
 from tacit.pld.fourier import CertifiedCurve, Piece, compose, cutoff_frequency, inverted, read

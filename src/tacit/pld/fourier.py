@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from tacit.exact.arrays import UNIT, Floats
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Interval
-from tacit.exact.search import bisected
+from tacit.exact.rounding import Interval, bisected
 
 _DEAD = 1e-26
 _GONE = 69.0

@@ -15,11 +15,9 @@ import numpy as np
 
 from tacit.errors import EmptyComposition
 from tacit.exact.arrays import Floats
-from tacit.exact.balls import ball, precision
 from tacit.exact.checks import require
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Interval, sum_up
-from tacit.exact.search import bisected
+from tacit.exact.rounding import Interval, ball, bisected, precision, sum_up
 from tacit.pld.characteristic import CharacteristicComposition
 from tacit.pld.pairs.base import NOTHING, UNBOUNDED, Pair
 from tacit.pld.pairs.gaussian import GaussianPair

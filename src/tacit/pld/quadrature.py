@@ -11,8 +11,8 @@ from typing import TypeAlias
 import numpy as np
 
 from tacit.exact.arrays import UNIT, Floats, column
-from tacit.exact.balls import precision
 from tacit.exact.data_classes import dataclass
+from tacit.exact.rounding import precision
 from tacit.pld.pairs.base import Pair
 
 # Rules of quadrature for losses whose error is bounded for every transform that composition needs.

@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from tacit.exact.balls import ball, bracket, working_precision
+from tacit.exact.rounding import ball, bracket, working_precision
 from tacit.pld.pairs.base import Pair, check_order
 
 if TYPE_CHECKING:

@@ -20,7 +20,6 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray
-from tacit.exact.balls import ball, upper
 from tacit.exact.checks import (
     check_fields,
     flag,
@@ -33,7 +32,7 @@ from tacit.exact.checks import (
     whole,
 )
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Exact, exact_parameter, up
+from tacit.exact.rounding import Exact, ball, exact_parameter, up, upper
 from tacit.guarantees import Approximate, Pure
 from tacit.guarantees.conditions import (
     INDEPENDENT_DRAWS,

@@ -23,8 +23,7 @@ from tacit.exact.checks import (
     whole,
 )
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Exact, up
-from tacit.exact.search import bisected
+from tacit.exact.rounding import Exact, bisected, up
 from tacit.guarantees import Neighbours, Pure
 from tacit.guarantees.conditions import INDEPENDENT_DRAWS, LEAST_ROWS
 from tacit.mechanisms import L1, CountSensitivity, Exponential, Geometric, Laplace, Score

@@ -16,10 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
-from tacit.exact.balls import ball, upper
 from tacit.exact.checks import add_exact, check_fields, flag, integer_array, refuse_if, set_fields, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Exact, up
+from tacit.exact.rounding import Exact, ball, up, upper
 from tacit.guarantees import Pure
 from tacit.mechanisms import L1, Laplace
 from tacit.mechanisms.base import epsilon_parameter

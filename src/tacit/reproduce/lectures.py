@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tacit.anonymity import check_table
 from tacit.attacks import intersection, possible_values
-from tacit.exact.search import bisected
+from tacit.exact.rounding import bisected
 from tacit.guarantees import Concentrated, GaussianDP
 from tacit.report.figures import ACCENT, INK, MUTED, SHADE, label
 from tacit.reproduce.base import Made, Reproduction, spread

@@ -16,8 +16,7 @@ from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import refuse_if, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Exact, exact_parameter, up
-from tacit.exact.search import bisected
+from tacit.exact.rounding import Exact, bisected, exact_parameter, up
 from tacit.guarantees import Pure
 from tacit.mechanisms.base import Mechanism, Released, confidence_level, epsilon_parameter, one_value
 from tacit.mechanisms.laplace import TruncatedGeometric

@@ -12,10 +12,9 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.arrays import Floats
-from tacit.exact.balls import ball, lower
 from tacit.exact.checks import refuse_if, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Exact, exact_parameter, up
+from tacit.exact.rounding import Exact, ball, exact_parameter, lower, up
 from tacit.guarantees import Approximate, Pure
 from tacit.mechanisms.base import Mechanism, Released, epsilon_parameter, one_value, shown
 from tacit.noise import FiniteDistribution

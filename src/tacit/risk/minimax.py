@@ -13,10 +13,9 @@ from functools import lru_cache
 from typing import Any, Required, TypedDict, Unpack
 
 from tacit.errors import InvalidParameter, UnknownName
-from tacit.exact.balls import ball, lower
 from tacit.exact.checks import non_negative, refuse_if, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Exact
+from tacit.exact.rounding import Exact, ball, lower
 from tacit.guarantees import Neighbours
 from tacit.mechanisms.base import epsilon_parameter
 from tacit.noise import DiscreteLaplace

@@ -7,11 +7,10 @@ from collections.abc import Iterable
 from typing import Any, Unpack
 
 from tacit.errors import EmptyComposition, UnknownName
-from tacit.exact.balls import ball, upper
 from tacit.exact.canonical import formerly
 from tacit.exact.checks import refuse_if, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Exact
+from tacit.exact.rounding import Exact, ball, upper
 from tacit.guarantees import Neighbours
 from tacit.mechanisms.base import epsilon_parameter
 from tacit.risk.minimax import PROBLEMS, LowerBound, Size, lower_bound

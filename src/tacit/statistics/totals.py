@@ -24,7 +24,7 @@ from tacit.errors import EmptyComposition, InvalidParameter, TooManyCells, Unkno
 from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.checks import members, set_fields
 from tacit.exact.data_classes import dataclass
-from tacit.exact.search import bisected
+from tacit.exact.rounding import bisected
 from tacit.guarantees import Unit
 from tacit.mechanisms import Laplace, RoundedGaussian
 from tacit.mechanisms.spreads import PartNoise, normal_factor

@@ -14,7 +14,7 @@ from tacit.coupled.noiseless import exact_sum, uniform
 from tacit.coupled.noiseless.lattice import sum_law
 from tacit.coupled.noiseless.thesis import IrwinHall, rectangle_theorem, uniform_theorem
 from tacit.errors import NoLaw
-from tacit.exact.balls import ball, precision
+from tacit.exact.rounding import ball, precision
 from tacit.reproduce import groce as groce_6_1
 from tacit.reproduce import groce as groce_6_2
 

@@ -54,8 +54,7 @@ from tacit.coupled.numbers import Level, distance, smallest_factor
 from tacit.coupled.pairs import one_row
 from tacit.coupled.priors import row_count
 from tacit.errors import InvalidParameter, NoLaw, NotCertified, TacitError
-from tacit.exact.balls import ball, precision
-from tacit.exact.rounding import Interval
+from tacit.exact.rounding import Interval, ball, precision
 from tacit.noise import SeededSource
 
 HALF = Fraction(1, 2)

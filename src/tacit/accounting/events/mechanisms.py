@@ -12,10 +12,9 @@ from itertools import accumulate, pairwise
 from typing import Any, ClassVar
 
 from tacit.accounting.events.base import ComposedEvent, Event, RepeatedEvent, SimpleEvent, both_orders
-from tacit.exact.balls import ball, upper
 from tacit.exact.checks import check_fields, how_many, listed, non_negative, positive, probability, set_fields
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import down, up
+from tacit.exact.rounding import ball, down, up, upper
 from tacit.guarantees.units import Neighbours
 from tacit.pld import (
     ApproximatePair,

@@ -15,8 +15,7 @@ from tacit.errors import InvalidInput, InvalidParameter, NoLaw, Refused, Unknown
 from tacit.exact.canonical import formerly
 from tacit.exact.checks import check_fields, listed, non_negative, probability, refuse_if, text, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import digits_up
-from tacit.exact.search import bisected
+from tacit.exact.rounding import bisected, digits_up
 from tacit.guarantees.bounds import Approximate, Bound, Pure
 from tacit.guarantees.conditions import Priors
 from tacit.guarantees.guarantee import Guarantee

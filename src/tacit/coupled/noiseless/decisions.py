@@ -28,10 +28,9 @@ from tacit.coupled.noiseless.row_laws import RowLaw, table
 from tacit.coupled.noiseless.sums import ALONE, known_rows_clause, rows_and_unknown, wanted_delta
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
-from tacit.exact.balls import ball, precision, upper
 from tacit.exact.checks import listed, positive, probability, refuse_if, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import up
+from tacit.exact.rounding import ball, precision, up, upper
 from tacit.mechanisms import PermuteAndFlip, Score
 from tacit.noise.source import Source, default_source
 

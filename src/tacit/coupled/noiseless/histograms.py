@@ -23,12 +23,22 @@ from tacit.coupled.noiseless.answer import ExactAnswer, delta_out_of_reach
 from tacit.coupled.noiseless.row_laws import as_typed
 from tacit.coupled.noiseless.sums import ALONE, group_clause
 from tacit.errors import InvalidParameter, NoLaw, NotCertified, UnknownName
-from tacit.exact.balls import Ball, ball, positive_ball, precision, upper, working_precision
 from tacit.exact.canonical import formerly
 from tacit.exact.checks import check_fields, non_negative, positive, probability, refuse_if, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Interval, down, product, up
-from tacit.exact.search import bisected
+from tacit.exact.rounding import (
+    Ball,
+    Interval,
+    ball,
+    bisected,
+    down,
+    positive_ball,
+    precision,
+    product,
+    up,
+    upper,
+    working_precision,
+)
 from tacit.guarantees.bounds import Approximate
 from tacit.guarantees.guarantee import Guarantee
 from tacit.guarantees.units import Neighbours

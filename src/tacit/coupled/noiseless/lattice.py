@@ -19,10 +19,8 @@ from numpy.typing import NDArray
 
 from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.arrays import UNIT, Floats
-from tacit.exact.balls import ball, precision
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import down, up
-from tacit.exact.search import bisected
+from tacit.exact.rounding import ball, bisected, down, precision, up
 from tacit.pld.fourier import good_size
 
 _BITS = 128

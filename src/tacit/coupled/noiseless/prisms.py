@@ -22,10 +22,9 @@ import numpy as np
 from tacit.coupled.noiseless.lattice import FoundShift, SumLaw, excess, factor_for, sum_law, sum_laws
 from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.arrays import UNIT, Floats
-from tacit.exact.balls import precision
 from tacit.exact.checks import whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.search import bisected
+from tacit.exact.rounding import bisected, precision
 from tacit.pld.fourier import good_size
 
 _NODES = 24

@@ -19,10 +19,9 @@ from typing import Any
 
 from tacit.coupled.numbers import as_distribution, as_probability
 from tacit.errors import InvalidParameter, NoLaw
-from tacit.exact.balls import Ball, ball, precision, scaled_floor
 from tacit.exact.checks import check_fields, is_number, plain, refuse_if, text
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import exact_parameter
+from tacit.exact.rounding import Ball, ball, exact_parameter, precision, scaled_floor
 
 DIGITS = 128
 MOST_VALUES = 1 << 20

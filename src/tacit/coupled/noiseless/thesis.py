@@ -19,11 +19,9 @@ import numpy as np
 
 from tacit.errors import NoLaw
 from tacit.exact.arrays import Floats
-from tacit.exact.balls import Ball, ball, precision
 from tacit.exact.checks import positive, probability, refuse_if, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import up
-from tacit.exact.search import bisected
+from tacit.exact.rounding import Ball, ball, bisected, precision, up
 
 _BITS = 192
 _LAST = 110.0

@@ -34,8 +34,8 @@ from tacit.curator.intervals import Estimate
 from tacit.curator.prices import Price
 from tacit.errors import FitFailed, InvalidParameter, NotCertified
 from tacit.exact.arrays import Floats
-from tacit.exact.balls import ball, lower
 from tacit.exact.data_classes import dataclass
+from tacit.exact.rounding import ball, lower
 from tacit.functions.densities import ReleasedDensity
 from tacit.mechanisms.base import Mechanism, confidence_level
 from tacit.mechanisms.objective import CERTIFIED

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
-from tacit.exact.balls import Ball, ball, upper
 from tacit.exact.checks import set_fields, whole
 from tacit.exact.data_classes import dataclass
+from tacit.exact.rounding import Ball, ball, upper
 from tacit.functions.density_families import MOST_COEFFICIENTS, DensityFamily, per_axis
 
 GAP = 8.0

@@ -13,8 +13,7 @@ from tacit.errors import InvalidParameter, UnknownName
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import is_number, members, set_fields, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Exact, exact_parameter
-from tacit.exact.search import bisected
+from tacit.exact.rounding import Exact, bisected, exact_parameter
 from tacit.functions.density_families import DensityFamily, per_axis
 from tacit.guarantees import gaussian_budget
 from tacit.mechanisms.base import epsilon_parameter

@@ -13,10 +13,9 @@ import numpy.typing as npt
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
-from tacit.exact.balls import Ball, ball, upper
 from tacit.exact.checks import set_fields, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Exact, exact_parameter
+from tacit.exact.rounding import Ball, Exact, ball, exact_parameter, upper
 from tacit.functions.densities.noises import FourierSeriesNoise
 from tacit.functions.densities.released import ReleasedDensity
 from tacit.functions.density_families import OUTSIDE, as_rows, cells_of

@@ -14,10 +14,9 @@ import numpy.typing as npt
 
 from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.exact.arrays import Floats
-from tacit.exact.balls import Ball, ball
 from tacit.exact.checks import members, set_fields, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import exact_parameter, up
+from tacit.exact.rounding import Ball, ball, exact_parameter, up
 from tacit.functions.boxes import MOST_DIMENSIONS, Box, as_points
 
 Balls = Sequence[Ball]

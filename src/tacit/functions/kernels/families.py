@@ -12,10 +12,9 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
-from tacit.exact.balls import Ball, ball, upper
 from tacit.exact.checks import non_negative, set_fields, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Exact, exact_parameter
+from tacit.exact.rounding import Ball, Exact, ball, exact_parameter, upper
 from tacit.functions.boxes import Box, as_points
 from tacit.functions.kernels.base import (
     LIBRARY,

@@ -15,7 +15,7 @@ import numpy as np
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import non_negative, positive, set_fields
 from tacit.exact.data_classes import dataclass
-from tacit.exact.search import bisected
+from tacit.exact.rounding import bisected
 
 # Convex losses with a slope of at most M: what a model minimises the mean of, and all that privacy needs of it.
 #

@@ -14,10 +14,9 @@ import numpy.typing as npt
 from tacit.accounting.events import Event
 from tacit.errors import EmptyComposition, FitFailed, InvalidParameter
 from tacit.exact.arrays import Floats
-from tacit.exact.balls import ball, upper
 from tacit.exact.checks import members, non_negative, positive, set_fields, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Exact, down, exact_parameter, up
+from tacit.exact.rounding import Exact, ball, down, exact_parameter, up, upper
 from tacit.functions.models.features import FeatureMap
 from tacit.functions.models.solvers import (
     UNIT,

@@ -25,9 +25,9 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.arrays import AnyArray, Floats
-from tacit.exact.balls import Ball, ball, precision
 from tacit.exact.data_classes import dataclass
 from tacit.exact.enclosures import Enclosure
+from tacit.exact.rounding import Ball, ball, precision
 from tacit.exact.threads import one_thread
 from tacit.functions.boxes import Box
 from tacit.functions.kernels import Kernel

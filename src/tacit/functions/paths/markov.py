@@ -24,7 +24,7 @@ import numpy as np
 
 from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.arrays import Floats
-from tacit.exact.balls import Ball, ball, precision
+from tacit.exact.rounding import Ball, ball, precision
 from tacit.functions.kernels import ExponentialKernel, Kernel, MaternKernel
 from tacit.functions.means import Mean
 from tacit.noise.reals import BLOCK_BITS, Normals

@@ -22,8 +22,8 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, TacitError, charge_made
 from tacit.exact.arrays import AnyArray, Floats
-from tacit.exact.balls import Ball, ball
 from tacit.exact.enclosures import Enclosure
+from tacit.exact.rounding import Ball, ball
 from tacit.functions.boxes import Box
 from tacit.functions.kernels import (
     ExponentialKernel,

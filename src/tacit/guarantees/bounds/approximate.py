@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, ClassVar
 
-from tacit.exact.balls import ball, upper
 from tacit.exact.checks import non_negative, probability
 from tacit.exact.data_classes import dataclass
+from tacit.exact.rounding import ball, upper
 from tacit.guarantees.bounds.base import Bound, Level, no_renyi
 from tacit.guarantees.bounds.pure import Pure
 

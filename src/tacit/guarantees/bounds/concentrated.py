@@ -7,10 +7,9 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
-from tacit.exact.balls import ball, upper
 from tacit.exact.checks import Numbers, check_fields, non_negative
 from tacit.exact.data_classes import dataclass
-from tacit.exact.search import bisected
+from tacit.exact.rounding import ball, bisected, upper
 from tacit.guarantees.bounds.base import Bound
 
 if TYPE_CHECKING:

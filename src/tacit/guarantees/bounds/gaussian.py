@@ -6,9 +6,9 @@ import math
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
-from tacit.exact.balls import ball, upper
 from tacit.exact.checks import Numbers, check_fields, non_negative
 from tacit.exact.data_classes import dataclass
+from tacit.exact.rounding import ball, upper
 from tacit.guarantees.bounds.base import Bound, solve_epsilon
 
 if TYPE_CHECKING:

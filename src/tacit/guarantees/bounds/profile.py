@@ -14,10 +14,9 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
-from tacit.exact.balls import ball, lower, upper
 from tacit.exact.checks import Numbers, check_fields, how_many, instance, listed, positive, probability, real
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Interval
+from tacit.exact.rounding import Interval, ball, lower, upper
 from tacit.guarantees.bounds.approximate import Approximate
 from tacit.guarantees.bounds.base import Bound
 from tacit.guarantees.bounds.concentrated import Concentrated

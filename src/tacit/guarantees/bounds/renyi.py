@@ -7,10 +7,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
-from tacit.exact.balls import ball, upper
 from tacit.exact.checks import Numbers, listed, non_negative, order_above_one, refuse_if
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import up
+from tacit.exact.rounding import ball, up, upper
 from tacit.guarantees.bounds.base import Bound
 from tacit.guarantees.bounds.pure import Pure
 

@@ -16,8 +16,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from tacit.errors import NoLaw, UnknownName
-from tacit.exact.balls import ball, upper
 from tacit.exact.checks import rate as sampling_rate
+from tacit.exact.rounding import ball, upper
 from tacit.guarantees.bounds import (
     Approximate,
     Bound,

@@ -19,9 +19,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw, UnknownName
-from tacit.exact.balls import ball, lower, upper
 from tacit.exact.checks import flag, how_many, positive, probability, text
-from tacit.exact.rounding import up
+from tacit.exact.rounding import ball, lower, up, upper
 from tacit.guarantees.bounds import (
     Approximate,
     Bound,

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tacit.errors import NoLaw, UnitMismatch, UnknownName
-from tacit.exact.balls import ball, lower, upper
 from tacit.exact.checks import how_many, non_negative, probability, text
-from tacit.exact.rounding import product, sum_up, up
+from tacit.exact.rounding import ball, lower, product, sum_up, up, upper
 from tacit.guarantees.bounds import Approximate, Bound, Pure
 from tacit.guarantees.conditions import (
     Always,

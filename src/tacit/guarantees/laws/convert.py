@@ -15,7 +15,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
-from tacit.exact.balls import ball, upper
 from tacit.exact.checks import (
     a_kind,
     instance,
@@ -28,6 +27,7 @@ from tacit.exact.checks import (
     whole,
 )
 from tacit.exact.data_classes import dataclass
+from tacit.exact.rounding import ball, upper
 from tacit.guarantees.bounds import (
     COMMON_ORDERS,
     Approximate,

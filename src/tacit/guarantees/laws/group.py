@@ -8,9 +8,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from tacit.errors import NoLaw
-from tacit.exact.balls import ball, upper
 from tacit.exact.checks import how_many
-from tacit.exact.rounding import up
+from tacit.exact.rounding import ball, up, upper
 from tacit.guarantees.bounds import (
     Approximate,
     Bound,

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from tacit.errors import UnknownName
 from tacit.exact.checks import refuse_if, text
 from tacit.exact.data_classes import dataclass
-from tacit.exact.search import bisected
+from tacit.exact.rounding import bisected
 from tacit.guarantees.bounds import Approximate, Bound, Pointwise
 from tacit.guarantees.theorems import Theorem, theorem
 

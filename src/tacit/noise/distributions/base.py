@@ -14,11 +14,19 @@ import numpy.typing as npt
 
 from tacit.errors import NotCertified
 from tacit.exact.arrays import AnyArray, Words
-from tacit.exact.balls import Ball, CertifiedReal, ball, outward, precision, scaled_floor, working_precision
 from tacit.exact.checks import refuse_if, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import exact_parameter
-from tacit.exact.search import least
+from tacit.exact.rounding import (
+    Ball,
+    CertifiedReal,
+    ball,
+    exact_parameter,
+    least,
+    outward,
+    precision,
+    scaled_floor,
+    working_precision,
+)
 from tacit.noise.lazy_inversion import CHUNK, Inverter, Uniform, joined
 from tacit.noise.source import Source, default_source
 

@@ -14,18 +14,20 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.arrays import AnyArray, Words
-from tacit.exact.balls import (
+from tacit.exact.checks import check_fields, set_fields, whole
+from tacit.exact.data_classes import dataclass
+from tacit.exact.rounding import (
     Ball,
     CertifiedReal,
+    Exact,
     ball,
+    exact_parameter,
+    exact_value,
     precision,
     scaled_floor,
     skellam_masses,
     working_precision,
 )
-from tacit.exact.checks import check_fields, set_fields, whole
-from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Exact, exact_parameter, exact_value
 from tacit.noise.distributions.base import (
     BlockSampler,
     DiscreteDistribution,

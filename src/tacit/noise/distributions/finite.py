@@ -16,10 +16,9 @@ import numpy.typing as npt
 
 from tacit.errors import EmptyComposition, InvalidParameter, NotCertified
 from tacit.exact.arrays import AnyArray
-from tacit.exact.balls import Ball, CertifiedReal, ball
 from tacit.exact.checks import members, plain, refuse_if, set_fields, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Exact, exact_parameter
+from tacit.exact.rounding import Ball, CertifiedReal, Exact, ball, exact_parameter
 from tacit.noise.distributions.base import DiscreteDistribution, Series, Shape, random_bits, shape_of
 from tacit.noise.lazy_inversion import CHUNK, Inverter, bernoulli, joined
 from tacit.noise.source import Source, default_source

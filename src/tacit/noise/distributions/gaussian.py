@@ -11,10 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.exact.arrays import AnyArray, Words
-from tacit.exact.balls import Ball, ball, working_precision
 from tacit.exact.checks import check_fields
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Exact, exact_parameter, exact_value
+from tacit.exact.rounding import Ball, Exact, ball, exact_parameter, exact_value, working_precision
 from tacit.noise.distributions.base import (
     BlockSampler,
     DiscreteDistribution,

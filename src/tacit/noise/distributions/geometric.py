@@ -19,10 +19,9 @@ import numpy as np
 
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray
-from tacit.exact.balls import Ball, ball, precision
 from tacit.exact.checks import check_fields, set_fields, whole
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Exact, exact_parameter, exact_value
+from tacit.exact.rounding import Ball, Exact, ball, exact_parameter, exact_value, precision
 from tacit.noise.distributions.base import (
     BlockSampler,
     DiscreteDistribution,

@@ -23,10 +23,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.exact.arrays import AnyArray, Words
-from tacit.exact.balls import Ball, ball, precision, working_precision
 from tacit.exact.checks import refuse_if, set_fields
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Exact, exact_parameter
+from tacit.exact.rounding import Ball, Exact, ball, exact_parameter, precision, working_precision
 from tacit.noise.distributions.base import DiscreteDistribution, Series, between_zero_and, exp_minus
 from tacit.noise.lazy_inversion import CHUNK, Inverter, Uniform, joined
 from tacit.noise.source import Source

@@ -19,10 +19,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from tacit.exact.arrays import Floats
-from tacit.exact.balls import ball, bracket, positive_ball
 from tacit.exact.checks import require
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Interval
+from tacit.exact.rounding import Interval, ball, bracket, positive_ball
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

@@ -12,11 +12,9 @@ from typing import Any, Self
 import numpy as np
 
 from tacit.exact.arrays import UNIT, Floats
-from tacit.exact.balls import ball, bracket
 from tacit.exact.checks import require
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Interval, down, up
-from tacit.exact.search import bisected_arrays
+from tacit.exact.rounding import Interval, ball, bisected_arrays, bracket, down, up
 from tacit.pld.distributions import CurvePLD, PrivacyLossDistribution, pld_curve
 from tacit.pld.pairs.base import UNBOUNDED, Pair, UpperCurvePair, check_order
 from tacit.pld.pairs.responses import ListedPair

@@ -13,10 +13,9 @@ import numpy as np
 
 from tacit.errors import NotCertified
 from tacit.exact.arrays import UNIT, Column, Floats, column
-from tacit.exact.balls import ball, bracket, positive_ball, working_precision
 from tacit.exact.checks import require
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Interval, up
+from tacit.exact.rounding import Interval, ball, bracket, positive_ball, up, working_precision
 from tacit.pld.distributions import AtomicPLD, LossCells, PrivacyLossDistribution, TailPLD, Tails
 from tacit.pld.pairs.base import UNBOUNDED, Pair, check_order
 from tacit.pld.quadrature import (

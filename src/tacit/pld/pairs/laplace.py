@@ -13,20 +13,22 @@ import numpy as np
 
 from tacit.errors import NotCertified
 from tacit.exact.arrays import UNIT, Column, Floats, column
-from tacit.exact.balls import (
+from tacit.exact.checks import require
+from tacit.exact.data_classes import dataclass
+from tacit.exact.rounding import (
     MOST_TERMS,
+    Interval,
     ball,
+    bisected,
     bracket,
+    down,
     positive_ball,
     precision,
     skellam_masses,
     skellam_reach,
+    up,
     working_precision,
 )
-from tacit.exact.checks import require
-from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Interval, down, up
-from tacit.exact.search import bisected
 from tacit.pld.distributions import AtomicPLD, LossCells, PrivacyLossDistribution, TailPLD, Tails
 from tacit.pld.pairs.base import UNBOUNDED, Pair, check_order
 from tacit.pld.pairs.responses import ListedPair

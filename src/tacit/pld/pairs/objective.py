@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from tacit.exact.arrays import UNIT, Floats
-from tacit.exact.balls import ball, positive_ball, upper
 from tacit.exact.checks import require
 from tacit.exact.data_classes import dataclass
+from tacit.exact.rounding import ball, positive_ball, upper
 from tacit.pld.distributions import CurvePLD, PrivacyLossDistribution, pld_curve
 from tacit.pld.pairs.base import UpperCurvePair, check_order
 from tacit.pld.pairs.gaussian import gaussian_pld, normal_cdf

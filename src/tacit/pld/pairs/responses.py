@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from tacit.exact.arrays import UNIT, Floats, column
-from tacit.exact.balls import ball, bracket, positive_ball, precision
 from tacit.exact.checks import require
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Interval, down, up
+from tacit.exact.rounding import Interval, ball, bracket, down, positive_ball, precision, up
 from tacit.pld.distributions import AtomicPLD, MixedPLD, PrivacyLossDistribution
 from tacit.pld.pairs.base import Pair, batch_pld, check_order
 from tacit.pld.quadrature import (

@@ -11,11 +11,18 @@ from typing import Any, Self
 import numpy as np
 
 from tacit.exact.arrays import UNIT, Floats, column
-from tacit.exact.balls import ball, bracket, positive_ball, working_precision
 from tacit.exact.checks import require
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Interval, product, up
-from tacit.exact.search import bisected_arrays
+from tacit.exact.rounding import (
+    Interval,
+    ball,
+    bisected_arrays,
+    bracket,
+    positive_ball,
+    product,
+    up,
+    working_precision,
+)
 from tacit.pld.distributions import PrivacyLossDistribution, TailPLD, Tails, unsampled_loss
 from tacit.pld.pairs.base import MOST_RATE, NOTHING, UNBOUNDED, Layers, Pair, batch_pld, check_order
 from tacit.pld.pairs.derived import WorstPair, product_key, worst_renyi

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.exact.arrays import UNIT, Floats
-from tacit.exact.balls import ball, bracket, lower, precision
 from tacit.exact.checks import require
 from tacit.exact.data_classes import dataclass
-from tacit.exact.rounding import Interval, up
+from tacit.exact.rounding import Interval, ball, bracket, lower, precision, up
 from tacit.pld.distributions import AtomicPLD
 from tacit.pld.pairs.base import Pair, check_order
 
