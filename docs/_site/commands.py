@@ -17,15 +17,16 @@ HEAD = """\
 
 `python docs/_site/commands.py` makes this page from the help of the commands.
 
-- `--json` prints one JSON object on standard output instead of sentences, with stable keys and all digits. \
-Infinite or undefined numbers are the strings `"inf"`, `"-inf"` and `"nan"`. Every command has this option, so \
-the tables leave it out. `--help` lists its keys, and an example.
+- `--json` prints one JSON object with stable keys and all digits; `--help` lists the keys and shows an example. Every \
+command has both. Infinite or undefined numbers are the strings `"inf"`, `"-inf"` and `"nan"`.
 - Exit codes: **0** done; **1** refused, or something does not hold; **2** bad input, nothing charged or written; \
 **3** charged and nothing released (JSON: `"charged": true`, `"released": false`); **130** interrupted.
-- An error is one sentence on standard error that begins with `tacit:`. An unknown word is answered with the \
-nearest known one.
+- An error is one sentence on standard error that begins with `tacit:`.
 - Files are written whole or not at all. A charge stays spent after an interruption.
 - Examples with `out/demo` run as they stand after `tacit demo`; the others name files of your own.
+- *Also* names options that several commands have alike; a star means that they are explained here, and the others \
+under the heading of their group:
+
 """
 # Where the guides say more than the help does.
 MORE = {
@@ -59,8 +60,18 @@ def page() -> str:
     from tacit.cli.examples import commands
 
     found = dict(commands(typer.main.get_command(app)))
-    shared = _shared(found)
-    return "\n".join([HEAD, *(_section(name, found[name], shared) for name in sorted(found))])
+    common, shared = _common(found), _shared(found)
+    head = HEAD + "\n".join(common) + "\n"
+    return "\n".join([head, *(_section(name, found[name], common, shared) for name in sorted(found))])
+
+
+def _common(found: dict[str, Any]) -> list[str]:
+    """The options that commands of two groups or more have alike."""
+    groups: dict[str, set[str]] = {}
+    for name, command in found.items():
+        for row in _rows(command):
+            groups.setdefault(row, set()).add(name.split()[0] if name else "")
+    return sorted(row for row, of in groups.items() if len(of) >= 2)
 
 
 def _shared(found: dict[str, Any]) -> dict[str, list[str]]:
@@ -73,33 +84,28 @@ def _shared(found: dict[str, Any]) -> dict[str, list[str]]:
     return alike | {name: _rows(found[other]) for name, other in LIKE.items()}
 
 
-def _section(name: str, command: Any, shared: dict[str, list[str]]) -> str:
+def _section(name: str, command: Any, common: list[str], shared: dict[str, list[str]]) -> str:
     from tacit.cli.examples import EXAMPLES
 
     full = f"tacit {name}".strip()
     text = _plain(" ".join(inspect.cleandoc(command.help or "").split()))
     lines = [f"## {full}", "", f"{text} See {MORE[name]}." if name in MORE else text, ""]
-    usage = " ".join([full, *_places(command)])
     if name not in EXAMPLES:
-        rows, told = shared.get(name) or _rows(command), "options of several commands" if name else ""
-        lines += _table(usage, told, rows) if rows else []
+        lines += [row for row in shared.get(name) or _rows(command) if row not in common]
     else:
-        elsewhere = shared.get(name, shared.get(name.split()[0], []) if " " in name else [])
-        rows = [row for row in _rows(command) if row not in elsewhere]
-        also = [_first(row) for row in _rows(command) if row in elsewhere and row.startswith("| `-")]
-        told = f"also {', '.join(also)}" if also else ""
+        here = shared.get(name, shared.get(name.split()[0], []) if " " in name else [])
+        rows = [row for row in _rows(command) if row not in common and row not in here]
+        also = [_first(row) for row in _rows(command) if row in here and row not in common and "`-" in row]
+        also += [_first(row) + "\\*" for row in _rows(command) if row in common and row.startswith("- `-")]
+        told = f", also {', '.join(also)}" if also else ""
         told += f" of `tacit {LIKE[name]}`" if name in LIKE else ""
-        lines += (
-            _table(usage, told, rows) if rows else [f"Usage: `{usage}`" + (f", {told}" if told else ""), ""]
-        )
-        lines += ["```sh", f"tacit {EXAMPLES[name].line}", "```", ""]
+        if told or _places(command):
+            lines += [f"`{' '.join([full, *_places(command)])}`{told}", ""]
+        lines += rows
+        lines += ["", "```sh", f"tacit {EXAMPLES[name].line}", "```", ""]
     if name == "account":
         lines += [*_events(), ""]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).rstrip("\n") + "\n"
-
-
-def _table(usage: str, told: str, rows: list[str]) -> list[str]:
-    return [f"| `{usage}` | {told} |", "|---|---|", *rows, ""]
 
 
 def _places(command: Any) -> list[str]:
@@ -116,7 +122,7 @@ def _name(param: Any) -> str:
 
 
 def _first(row: str) -> str:
-    return row.split(" | ")[0].removeprefix("| ")
+    return row.split(": ")[0].removeprefix("- ")
 
 
 def _rows(command: Any) -> list[str]:
@@ -135,7 +141,7 @@ def _row(param: Any) -> str:
     silent = param.show_default is False or param.required or isinstance(default, bool)
     if not silent and default not in (None, "", [], ()):
         text += f"; default `{default:g}`" if isinstance(default, float) else f"; default `{default}`"
-    return f"| {name} | {text} |"
+    return f"- {name}: {text}"
 
 
 def _events() -> list[str]:
@@ -146,18 +152,16 @@ def _events() -> list[str]:
         "l1_sensitivity / noise_scale. For `dp_sgd`, and for Poisson sampling under replace-one, the multiplier is "
         "noise_std over the largest norm of one record. Events:",
         "",
-        "| word | values |",
-        "|---|---|",
     ]
     for line in vocabulary():
         word, values, meaning = re.fullmatch(r"(.+?) {2,}(.*?): (.*)", line).groups()  # type: ignore[union-attr]
-        told.append(f"| {word if ' ' in word else f'`{word}`'} | `{values.replace('=', '')}`: {meaning} |")
+        told.append(f"- {word if ' ' in word else f'`{word}`'} `{values.replace('=', '')}`: {meaning}")
     return told
 
 
 def _plain(text: str) -> str:
     """Text of the help that no Markdown reader takes for marks."""
-    return re.sub(r"([*|<])", r"\\\1", text)
+    return re.sub(r"([*<])", r"\\\1", text)
 
 
 if __name__ == "__main__":
