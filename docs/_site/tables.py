@@ -48,7 +48,7 @@ def glossary(text: str) -> str:
         called = getattr(getattr(events, name), "called", "")
         if called:
             first = f"`events.{name}`"
-            row = f"| {first} | {called} |  |"
+            row = f"| {first} | {called} |"
             text = with_row(text, first=first, row=row, after="| `events.StaircaseEvent` |", at_once=True)
     return text
 
