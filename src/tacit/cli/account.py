@@ -35,13 +35,13 @@ class EventCommand(TyperCommand):
 EVENT = typer.Option(
     [],
     "--event",
-    help="An event with its values, as 'gaussian noise_multiplier=30 times=1000' (repeatable).",
+    help="An event, as 'gaussian noise_multiplier=30 times=1000' (repeatable).",
 )
 EVENTS = typer.Option(
     None, "--events", help="A TOML or JSON file of events, as lines or as tables with kind."
 )
 NEIGHBOURS = typer.Option(
-    "add-or-remove", "--neighbours", help="add-or-remove (unbounded DP), or replace-one (bounded DP)."
+    "add-or-remove", "--neighbours", help="add-or-remove (unbounded DP) or replace-one (bounded DP)."
 )
 JSON = typer.Option(False, "--json", help="Print one JSON object.")
 
@@ -62,7 +62,7 @@ def account(
         None, "--plot", help="Draw the privacy profile and the trade-off curve to this file."
     ),
     curve: Path | None = typer.Option(
-        None, "--curve", help="Write epsilon, delta_low and delta to this CSV or JSON file."
+        None, "--curve", help="Write the privacy profile to this CSV or JSON file."
     ),
     trade_off: Path | None = typer.Option(
         None,
@@ -73,7 +73,7 @@ def account(
 ) -> None:
     """Compute the composed (epsilon, delta) of a plan.
 
-    For parameters fixed in advance. The true value lies between two certified ends. Reads no data.
+    For parameters fixed in advance, with two certified ends. Reads no data.
     """
     from tacit.accounting import account as fold
 

@@ -133,7 +133,7 @@ def counts(
     method: str = typer.Option("least squares", "--method", help="least squares or linear program."),
     people: int = typer.Option(200, "--people", help="Made up: the number of people.", min=1),
     questions: int = typer.Option(
-        0, "--questions", help="Made up: the number of random subsets; 0 means four for each person.", min=0
+        0, "--questions", help="Made up: the number of random subsets; 0: four a person.", min=0
     ),
     noise_std: float = typer.Option(0.0, "--noise-std", help="Made up: the standard deviation of the noise."),
     seed: int = typer.Option(0, "--seed", help="Made up: the seed.", min=0),
@@ -181,8 +181,7 @@ def tables(
 ) -> None:
     """Reconstruct people from published tables.
 
-    An exact search counts all solutions. Without a file: the block of seven people of Garfinkel, Abowd and
-    Martindale (2018).
+    Without a file: the seven people of Garfinkel, Abowd and Martindale (2018).
     """
     from tacit.attacks import seven
 
@@ -239,9 +238,7 @@ def membership(
     noise_std: float = typer.Option(
         0.0, "--noise-std", help="The noise of a published share, for correlation."
     ),
-    false_alarms: float = typer.Option(
-        0.01, "--false-alarms", help="The share of others that may be accused."
-    ),
+    false_alarms: float = typer.Option(0.01, "--false-alarms", help="The accepted share of false alarms."),
     show: int = SHOW,
     json: bool = JSON,
 ) -> None:
@@ -301,7 +298,7 @@ def floating_point(
 ) -> None:
     """Read true answers off the last digits of noisy ones.
 
-    Mironov's attack on the textbook floating-point sampler of Laplace noise.
+    Mironov's attack on textbook Laplace noise.
     """
     from tacit.attacks import which_answer
 
@@ -351,14 +348,14 @@ def histories(
     value: str = typer.Option("", "--value", help="The column with a value, as a rating."),
     date: str = typer.Option("", "--date", help="The column with a date or a day."),
     eccentricity: float = typer.Option(
-        7.0, "--eccentricity", help="The best match must lie this many standard deviations above the next."
+        7.0, "--eccentricity", help="The lead of the best match over the next, in standard deviations."
     ),
     show: int = SHOW_RELEASED,
     json: bool = JSON_RELEASED,
 ) -> None:
     """Name people in released histories by a few known entries.
 
-    The scoreboard attack of Narayanan and Shmatikov; some entries may be wrong.
+    The scoreboard attack of Narayanan and Shmatikov.
     """
     from tacit.attacks import link_histories
 
@@ -466,15 +463,13 @@ def replay(
     people: Path = typer.Argument(..., help="Rows of people who may have been in the table."),
     others: Path = typer.Argument(..., help="Rows of others, who were not."),
     columns: str = typer.Option("", "--columns", help="Columns to compare, with commas; by default all."),
-    false_alarms: float = typer.Option(
-        0.05, "--false-alarms", help="The share of others that may be accused."
-    ),
+    false_alarms: float = typer.Option(0.05, "--false-alarms", help="The accepted share of false alarms."),
     show: int = SHOW,
     json: bool = JSON,
 ) -> None:
     """Find the people whom synthetic rows replay.
 
-    Anybody who lies far closer to them than to others is claimed to have been in the original table.
+    Names who lies far closer to them than to others.
     """
     from tacit.attacks import replay as attack
 
@@ -545,8 +540,7 @@ attack = typer.Typer(
 def _root() -> None:
     """Attack a release with an outsider's knowledge.
 
-    Prints the people exposed, the values learned, and the success of guessing alone. The output names people and is
-    not for publication.
+    The output names people and is not for publication.
     """
 
 

@@ -31,7 +31,7 @@ def audit(
         help="Which inputs are neighbours: number, bit, answers, rows added, rows replaced, people added (with size=, "
         "low=, high=), or FILE.py::NAME with pairs of inputs. For a plan, the number of pairs (24).",
     ),
-    level: float = typer.Option(0.05, "--level", help="The probability of rejecting a true claim, at most."),
+    level: float = typer.Option(0.05, "--level", help="The largest probability of rejecting a true claim."),
     outputs: int | None = typer.Option(
         None,
         "--outputs",
@@ -58,7 +58,7 @@ def audit(
     fresh: bool = typer.Option(
         False,
         "--fresh",
-        help="Load the file in a new process for each run: what a run leaves is not there in the next.",
+        help="Load the file in a new process for each run.",
     ),
     to_the_end: bool = typer.Option(
         False, "--to-the-end", help="Go on after a rejection, for a larger lower bound."
@@ -68,12 +68,10 @@ def audit(
 ) -> None:
     """Try to break the claim of a function, a plan or a system.
 
-    States a lower bound on its epsilon that is valid at any time.
-
-    For a function, a replay first gives both neighbours the same noise and names the first line where they diverge.
-    Then come bets against the claim on fresh outputs, in a process of its own. For a plan, the same for every release,
-    on made-up neighbours; no data are read and nothing is charged. Answers of a system: confidence limits for its
-    epsilon. Exits with 1 if a claim is rejected or a replay accuses.
+    States a lower bound on its epsilon that is valid at any time, or the first line where neighbours diverge
+    under the same noise. For a plan: every release, on made-up neighbours; no data are read and nothing is
+    charged. Answers of a system: confidence limits for its epsilon. Exits with 1 if a claim is rejected or a
+    replay accuses.
     """
     if out is not None and out.suffix.lower() not in (".html", ".htm"):
         raise InvalidParameter(parameter="--out", value=str(out), must="end in .html")

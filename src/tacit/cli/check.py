@@ -31,7 +31,7 @@ def check(
     population: Path | None = typer.Option(
         None,
         "--population",
-        help="A table that contains this one, for k-map and presence.",
+        help="A table of the population, for k-map and presence.",
     ),
     people: int = typer.Option(
         0, "--people", show_default=False, help="The size of the sampled population, for population uniques."
@@ -48,8 +48,7 @@ def check(
 ) -> None:
     """Measure a table's exposure before you publish it.
 
-    Prints k-anonymity and its relatives, re-identification risk, unique rows, likely identifiers and what attacks
-    find. The numbers are exact, not for publication, and no guarantee.
+    The numbers are exact, not for publication, and no guarantee.
     """
     from tacit.anonymity import check_table, read_hierarchy
 
@@ -178,29 +177,29 @@ def treat(
     ),
     sample: float = typer.Option(1.0, "--sample", help="The share of rows to keep, at random."),
     swap: list[str] = typer.Option(
-        [], "--swap", help="COLUMNS=SHARE: exchange values between this share of rows (repeatable)."
+        [], "--swap", help="COLUMNS=SHARE: swap values in this share of rows (repeatable)."
     ),
     match: str = typer.Option("", "--match", help="Columns in which swapped rows agree, with commas."),
     disturb: list[str] = typer.Option(
         [],
         "--disturb",
-        help="COLUMN=SHARE: add normal noise of this share of its standard deviation (repeatable).",
+        help="COLUMN=SHARE: add normal noise, as a share of its standard deviation (repeatable).",
     ),
     average: str = typer.Option(
-        "", "--average", help="Columns to replace by means of groups of k (MDAV), with commas."
+        "", "--average", help="Columns to average over groups of k (MDAV), with commas."
     ),
     mask: str = typer.Option(
-        "", "--mask", help="Columns to mix by a random matrix that keeps means and covariances, with commas."
+        "", "--mask", help="Columns to mix at random, keeping means and covariances, with commas."
     ),
     model: list[str] = typer.Option(
         [],
         "--model",
-        help="COLUMN=GIVEN,...: replace by draws from a model given other columns (repeatable).",
+        help="COLUMN=GIVEN,...: draw from a model given other columns (repeatable).",
     ),
     trees: list[str] = typer.Option(
         [],
         "--trees",
-        help="COLUMNS=LEAF: replace in turn by draws from leaves of this many rows or more (repeatable).",
+        help="COLUMNS=LEAF: draw from leaves of at least this many rows (repeatable).",
     ),
     given: str = typer.Option(
         "", "--given", help="Columns that --trees splits on too and keeps, with commas."
@@ -208,12 +207,12 @@ def treat(
     mixture: list[str] = typer.Option(
         [],
         "--mixture",
-        help="COLUMNS=NUMBER: replace by draws from this number of normal distributions (repeatable).",
+        help="COLUMNS=NUMBER: draw from this number of normal distributions (repeatable).",
     ),
     generalise: bool = typer.Option(
         False,
         "--generalise",
-        help="Generalise --quasi over whole columns, with the least loss for --k, --l, --t.",
+        help="Generalise --quasi over whole columns for --k, --l, --t.",
     ),
     mondrian: bool = typer.Option(False, "--mondrian", help="Recode --quasi locally for --k, --l, --t."),
     l: float = typer.Option(  # noqa: E741
@@ -228,8 +227,8 @@ def treat(
 ) -> None:
     """Treat a table as agencies do, and measure what remains.
 
-    Treatments apply in the order of the options below and guarantee nothing. The printed numbers are exact and not
-    for publication. Exits with 1 if no generalisation reaches the target.
+    Treatments apply in the order of the options and guarantee nothing. The printed numbers are not for
+    publication. Exits with 1 if no generalisation reaches the target.
     """
     from tacit.anonymity import read_hierarchy
     from tacit.anonymity import treatments as kinds

@@ -21,7 +21,7 @@ def distance(
     path: Path = typer.Argument(
         ...,
         metavar="FILE",
-        help="A Python file of yours with the functions statistic(rows) and distance(rows). It is run.",
+        help="A Python file with functions statistic(rows) and distance(rows), which is run.",
     ),
     values: str = typer.Option(..., "--values", help="The values that a row may have: 0,1 or a JSON list."),
     rows: int = typer.Option(..., "--rows", help="Compare all tables of up to this many rows."),
@@ -36,8 +36,7 @@ def distance(
 ) -> None:
     """Check a distance to instability on all small tables.
 
-    For a statistic of your own by propose-test-release. Reads no data. A wrong distance is refused with two tables that
-    show it.
+    For a statistic of your own by propose-test-release. Reads no data.
     """
     from tacit.mechanisms import L1
     from tacit.mechanisms.own_statistics import StatisticByTest, check_distance

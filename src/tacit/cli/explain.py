@@ -32,8 +32,7 @@ def explain(
 ) -> None:
     """Explain the promise of a certificate, or of an epsilon.
 
-    States what a test or a belief can gain, the assumptions and the theorems. Warns
-    if a certificate was changed or is not signed.
+    Warns if a certificate was changed or is not signed.
     """
     from tacit.curator.verifying import read_certificate
     from tacit.guarantees.record import from_record

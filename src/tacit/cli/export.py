@@ -79,7 +79,7 @@ def registry(
 ) -> None:
     """Write an entry for the public registry of DP deployments, as YAML.
 
-    Certificates fill all fields but six; on a terminal the command asks for those that are missing.
+    Certificates fill all fields but the six below.
     """
     from tacit.report.exports.published import read_folder
     from tacit.report.exports.registry import RegistryAnswers, registry_text
@@ -101,7 +101,7 @@ def registry(
 def nist(folder: Path = DIR, out: Path | None = OUT, ledger: str | None = LEDGER, json: bool = JSON) -> None:
     """Write a page that evaluates the privacy claim along the pyramid of NIST SP 800-226.
 
-    Each point is met, not met, or not for tacit to say, and names its evidence. The points are tacit's own.
+    Each point names its evidence. The points are tacit's own.
     """
     from tacit.report.exports.evaluation import evaluation_page
     from tacit.report.exports.published import read_folder
@@ -117,8 +117,7 @@ def label(
 ) -> None:  # fmt: skip
     """Write a privacy label for the public, in English and German.
 
-    A page, a snippet for other pages and a picture: the published tables, the people behind them, and the largest
-    disclosure.
+    A page, a snippet for other pages and a picture.
     """
     from tacit.report.exports.label import LANGUAGES, label_page, label_picture, label_snippet
     from tacit.report.exports.published import read_folder
@@ -224,8 +223,7 @@ def bundle(
 ) -> None:
     """Write a signed archive that anybody can check offline, without tacit.
 
-    Values, certificates, plan, this release's entries of the ledger, and a signed anchor of the chain. The checker
-    verify_bundle.py takes the archive and the fingerprint of the key.
+    With entries of the ledger and a signed anchor. verify_bundle.py checks the archive with the fingerprint of the key.
     """
     from tacit.curator.certificate import SigningKey
     from tacit.report.exports.bundle import bundle_bytes

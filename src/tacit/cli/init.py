@@ -22,16 +22,14 @@ KINDS = ("category", "number", "integer", "date", "flag")
 
 
 def init(
-    data: Path = typer.Argument(
-        ..., metavar="DATA", help="The table: a CSV, Parquet, Stata, SPSS, SAS or Excel file."
-    ),
+    data: Path = typer.Argument(..., metavar="DATA", help="A CSV, Parquet, Stata, SPSS, SAS or Excel file."),
     out: Path | None = typer.Option(
-        None, "--out", help="The plan to write, a new file; by default the name of DATA with .toml."
+        None, "--out", help="The plan to write; by default the name of DATA with .toml."
     ),
     protect: str | None = typer.Option(None, "--protect", help="Who is protected: rows or people."),
     person: str | None = typer.Option(None, "--person", help="The column that tells people apart."),
     at_most: int | None = typer.Option(
-        None, "--at-most", help="The largest number of rows of one person that are used."
+        None, "--at-most", help="The largest number of used rows of a person."
     ),
     number: list[str] = typer.Option(
         [], "--number", help="NAME=LOW:HIGH, a number and its bounds (repeatable)."
@@ -65,15 +63,15 @@ def init(
     table: str = typer.Option("", "--table", help="The public name of the table."),
     version: str = typer.Option("", "--version", help="The public name of this state of the data."),
     trust_header: bool = typer.Option(
-        False, "--trust-header", help="Take the first line for names, though they look like values."
+        False, "--trust-header", help="Take the first line for names in any case."
     ),
     ask: bool = typer.Option(True, "--ask/--no-ask", help="Ask at a terminal for what no option answers."),
     json: bool = typer.Option(False, "--json", help="Print one JSON object and ask nothing."),
 ) -> None:
     """Write a commented plan from the header or types of a file.
 
-    Reads no row. Asks at a terminal for what the file cannot tell; an option answers each question. What nobody
-    answers stays a comment. Names of columns are published with the plan.
+    Reads no row. Asks at a terminal for what no option answers; the rest stays a comment. Names of columns
+    are published with the plan.
     """
     from tacit.curator.custodian import suggest
     from tacit.sources.opening.files import files
@@ -367,9 +365,7 @@ def inspect(
     out: Path | None = typer.Option(
         None, "--out", help="A new file for the findings, readable by its owner only."
     ),
-    private: bool = typer.Option(
-        False, "--private", help="Pay for noisy shares of missing and outlying values instead."
-    ),
+    private: bool = typer.Option(False, "--private", help="Pay for noisy shares instead."),
     epsilon: float | None = typer.Option(None, "--epsilon", help="With --private: the price."),
     delta: float | None = typer.Option(
         None, "--delta", help="With --private and --epsilon: the delta of the price."
@@ -380,9 +376,8 @@ def inspect(
 ) -> None:
     """Show the custodian the losses by a plan's declarations.
 
-    The findings are exact and not for publication. The ledger records the look, and later plans carry the
-    condition that somebody had seen the data. With --private tacit releases noisy shares instead, charged like
-    any plan.
+    Exact, not for publication, and recorded: certificates of later plans mention the look. With --private:
+    noisy shares, charged like any plan.
     """
     from tacit.curator.custodian import inspect as look
     from tacit.curator.plan_files import read_plan

@@ -173,7 +173,7 @@ def join(
 ) -> None:
     """Join a session as a holder, without a charge.
 
-    Compares schema, unit and budget with the agreement, and refuses keys that are not trusted.
+    Compares schema, unit and budget with the agreement.
     """
     from tacit.curator.plan_files import read_plan
     from tacit.parties.agreement import open_session, trusted_keys
@@ -217,8 +217,7 @@ def contribute(
 ) -> None:
     """Answer a message of the aggregator.
 
-    The message with sealed shares charges this holder's ledger and reads its table; the others cost nothing. A
-    repeated message gets the same answer; a different one of its kind ends the session.
+    The message with sealed shares charges this holder's ledger and reads its table; the others are free.
     """
     from tacit.curator.plan_files import read_plan
     from tacit.parties.agreement import open_session, read_message

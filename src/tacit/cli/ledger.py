@@ -53,7 +53,7 @@ def show(
 ) -> None:
     """Print the budget, what is spent and left, and the last charges.
 
-    Totals cover the whole ledger, even if filters print less of it. --json has every charge that the filters select.
+    Totals cover the whole ledger. --json has every selected charge.
     """
     from tacit.ledger import Ledger, overview
     from tacit.ledger.export import screen
@@ -278,7 +278,7 @@ def _done(entry: Entry, json: bool, sentence: str, **more: Any) -> None:
 def make(path: Path = _PLAN, json: bool = JSON) -> None:
     """Make the ledger of a table before the first release.
 
-    It gets the budget and the shares of the plan. Charges nothing and reads no data.
+    With the budget and shares of the plan. Reads no data.
     """
     from tacit.curator.plan_files import read_plan
 
@@ -352,7 +352,7 @@ def rows(
 ) -> None:
     """Keep the bounded rows of each version, or remove them.
 
-    They are rows of real people and are not encrypted. Only their owner can read them.
+    Rows of real people, not encrypted. Only their owner can read them.
     """
     from tacit.ledger import Ledger, keep_rows, remove_rows
 
@@ -417,7 +417,7 @@ def request(
 ) -> None:
     """Ask for approval of exactly this plan.
 
-    Charges nothing and reads no data. Refuses a plan that does not fit the budget.
+    Charges nothing and reads no data.
     """
     from tacit.curator.plan_files import read_plan
 
@@ -448,8 +448,7 @@ def approve(
 ) -> None:
     """Approve a request, signed with the approver's key.
 
-    The approval counts once, for this plan, table, version, price and asker. Nobody can approve their own
-    request.
+    It counts once, for this plan, table, version, price and asker.
     """
     from tacit.curator.certificate import SigningKey
     from tacit.ledger import Ledger, overview

@@ -30,7 +30,7 @@ _ROWS = typer.Option(
 )
 DELTA = typer.Option(..., "--delta", help="The delta of the guarantee.")
 UNKNOWN = typer.Option(
-    None, "--unknown-rows", help="The number of rows that an adversary does not know; by default all."
+    None, "--unknown-rows", help="The number of rows unknown to an adversary; by default all."
 )
 _ASSUME = typer.Option(
     "known",
@@ -44,9 +44,7 @@ _RECTANGLE = typer.Option(
 GRID = typer.Option(
     None, "--grid", help="The step of the recording grid; by default a hundredth of the range."
 )
-GROUP = typer.Option(
-    1, "--group", help="Hide a household or another group of up to this many rows, instead of one row."
-)
+GROUP = typer.Option(1, "--group", help="Hide a group of up to this many rows.")
 PLOT = typer.Option(None, "--plot", help="Draw epsilon against delta and known rows to this file.")
 JSON = typer.Option(False, "--json", help="Print one JSON object.")
 
@@ -231,7 +229,7 @@ def map_(
     draws: int = typer.Option(
         0,
         "--draws",
-        help="The number of simulated tables; with three distributions or more they certify a smaller delta.",
+        help="The number of simulated tables, for three distributions or more.",
     ),
     plot: Path | None = PLOT,
     json: bool = JSON,
@@ -301,7 +299,7 @@ def histogram(
     size_epsilon: float | None = typer.Option(
         None,
         "--size-epsilon",
-        help="fixed: the part of epsilon that hides the number of kept rows; by default a quarter.",
+        help="fixed: the part of epsilon for the number of kept rows; by default a quarter.",
     ),
     group: int = GROUP,
     plot: Path | None = PLOT,
@@ -377,7 +375,7 @@ def crowd(
 ) -> None:
     """Compute epsilon of any crowd-blending private release.
 
-    For a random sample whose members are unknown to everybody; the release may be anything that blends exactly.
+    For a random sample whose members are unknown to everybody.
     """
     from tacit.coupled.noiseless.histograms import crowd_blending
 
@@ -432,8 +430,7 @@ def mode(
 ) -> None:
     """Compute epsilon of naming the most frequent category exactly.
 
-    Ties go to the first. Two categories, and small tables of more, are computed against the best simulator, also
-    for --delta 0; otherwise a bound at epsilon 0 must reach the delta.
+    Ties go to the first. Against the best simulator for two categories and small tables, else by a bound.
     """
     from tacit.coupled.noiseless.decisions import exact_mode
 
@@ -565,8 +562,7 @@ def check(
 ) -> None:
     """Check a finite mechanism under the priors in a file.
 
-    Prints for each definition whether the claim holds, certified ends of epsilon and delta, and a witness if it
-    fails.
+    Prints certified ends of epsilon and delta, and a witness if the claim fails.
     """
     from tacit.coupled import read_question
 

@@ -35,9 +35,7 @@ def _root() -> None:
 def count(
     n: int = typer.Option(..., "--n", help="The largest possible count; public."),
     epsilon: float = typer.Option(..., "--epsilon", help="The epsilon of epsilon-DP."),
-    delta: float = typer.Option(
-        0.0, "--delta", help="Above 0: (epsilon, delta)-DP, by the full linear program (n up to 200)."
-    ),
+    delta: float = typer.Option(0.0, "--delta", help="Above 0: (epsilon, delta)-DP, for n up to 200."),
     loss: str = typer.Option(
         "absolute", "--loss", help="absolute, squared, zero-one, or a CSV or JSON file."
     ),
@@ -117,8 +115,7 @@ def body(
 ) -> None:
     """Compute the risk body of a count, seen at two counts.
 
-    The pairs of expected losses that private mechanisms can have: an inner polygon of mechanisms, and an outer one
-    that no mechanism leaves. Reads no data.
+    The pairs of expected losses that private mechanisms can have. Reads no data.
     """
     from tacit.risk.bodies import risk_shadow
     from tacit.risk.certificate import LOSSES
@@ -167,8 +164,7 @@ def histogram(
 ) -> None:
     """Bound the Bayes risk of a histogram from both sides.
 
-    For rows that fall into the cells independently with known probabilities; the loss is the sum of absolute errors.
-    Prints the risk of a mechanism, and a lower bound for all. Reads no data.
+    For independent rows with known probabilities; the loss is the sum of absolute errors. Reads no data.
     """
     from tacit.risk.bayes import histogram_bayes
 

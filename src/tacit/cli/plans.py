@@ -41,8 +41,7 @@ def plan(
 ) -> None:
     """Print the price and the expected error of a plan.
 
-    Also prints a lower bound on the error where one is known, and exits with 1 if the budget does not suffice.
-    Reads no data and charges nothing.
+    Exits with 1 if the budget does not suffice. Reads no data and charges nothing.
     """
     from tacit.curator.advice import advise as advice_on
     from tacit.curator.plan_files import described, read_plan
@@ -103,8 +102,8 @@ def release(
 ) -> None:
     """Release the statistics of a plan and charge its budget.
 
-    The charge is durable before a row is read. Writes values (CSV, Parquet), certificates (JSON), report.html
-    and manifest.json. The same plan on the same data is answered from the ledger, without a charge.
+    Writes values (CSV, Parquet), certificates (JSON), report.html and manifest.json. The same plan on the
+    same data is answered from the ledger, free.
     """
     from tacit.curator.certificate import SigningKey
     from tacit.curator.plan_files import read_plan
@@ -230,14 +229,13 @@ def verify(
     folder: Path = typer.Argument(..., metavar="DIR", help="A folder that tacit release wrote."),
     ledger: str | None = typer.Option(None, "--ledger", help="The ledger that was charged: a file or a URL."),
     public: Path | None = typer.Option(None, "--key", help="The custodian's public key (PEM)."),
-    everything: bool = typer.Option(False, "--all", help="List every check, not only what does not hold."),
+    everything: bool = typer.Option(False, "--all", help="List every check."),
     json: bool = JSON_VERIFY,
 ) -> None:
     """Check a release: files, values, certificates, plan.
 
-    Compares digests, makes derived files again, and computes every bound by a second program (tacit.audit). With
-    --ledger or --key it finds any change at all. Lists the failed checks and any look at the data before they were
-    declared. The last line sums up. Reads no data. Exits with 1 if something does not hold.
+    Compares digests, makes derived files again, and computes every bound by a second program (tacit.audit).
+    With --ledger or --key it finds any change at all. Reads no data. Exits with 1 if something does not hold.
     """
     from tacit.audit.release import second_opinions
     from tacit.curator.certificate import PublicKey
@@ -296,7 +294,7 @@ def make(
 ) -> None:
     """Make a pair of Ed25519 keys.
 
-    The private key signs releases and approvals. Give the public key to readers separately from the releases.
+    Give the public key to readers separately from the releases.
     """
     from tacit.curator.certificate import make_key
 

@@ -16,9 +16,7 @@ from tacit.errors import InvalidParameter, charge_made, visible
 if TYPE_CHECKING:
     from tacit.curator import Release
 
-PLAN = typer.Argument(
-    ..., metavar="PLAN", help="A plan file: its data, schema, unit, budget and ledger are used."
-)
+PLAN = typer.Argument(..., metavar="PLAN", help="A plan file, for its data, schema, unit, budget and ledger.")
 NOTHING_WRITTEN = "a charge already made stays, and asking again for a recorded answer is free"
 
 
@@ -38,7 +36,7 @@ def query(
     no_interval: bool = typer.Option(
         False,
         "--no-interval",
-        help="Quantiles alone: all of the price for the values, none for their intervals.",
+        help="Quantiles: spend nothing on intervals.",
     ),
     epsilon: float | None = typer.Option(None, "--epsilon", help="The price."),
     delta: float | None = typer.Option(None, "--delta", help="The delta of the price."),
@@ -60,7 +58,7 @@ def query(
 
     The question is a sentence (STATISTIC [of] COLUMN [by COLUMN, ...] [at SHARES] [in N bins] [where CONDITION]),
     or flags. It is charged and recorded like a plan with this release alone; the same question on the same data is
-    answered from the ledger, without a charge. The releases of the plan file itself are not made.
+    answered from the ledger, without a charge. The plan's own releases are not made.
     """
     from tacit.curator.plan_files import described, read_plan
     from tacit.curator.sentences import merged, read_sentence

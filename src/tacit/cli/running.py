@@ -22,21 +22,17 @@ PLAN = typer.Argument(..., metavar="PLAN", help="A plan file with a table [runni
 def running(
     path: Path = PLAN,
     step: int | None = typer.Option(
-        None, "--step", help="The number of the step, from 1; the next one by default. Earlier ones are free."
+        None, "--step", help="The step, from 1; by default the next. Earlier ones are free."
     ),
-    out: Path | None = typer.Option(
-        None, "--out", help="Write figures, a picture and the certificate to this folder, step after step."
-    ),
+    out: Path | None = typer.Option(None, "--out", help="The folder for figures, picture and certificate."),
     preview: bool = typer.Option(
-        False, "--preview", help="Print the price and the error of every step; read no data, charge nothing."
+        False, "--preview", help="Print the price and the errors; read no data, charge nothing."
     ),
     json: bool = JSON,
 ) -> None:
     """Release the next figure of a running total.
 
-    The first call charges the budget for all steps. Every step then reads the table in its present state and
-    publishes one figure,
-    which is recorded and never revised; a figure that was released comes from the ledger.
+    The first call charges the budget for all steps. Each step publishes one figure, which is never revised.
     """
     from tacit.curator.plan_files import read_plan
     from tacit.curator.running import is_open, open_running_total, rows_only, running_series

@@ -18,27 +18,24 @@ def serve(
     root: list[str] = typer.Option(
         [],
         "--root",
-        help="NAME=FOLDER, where tables may be chosen from (repeatable); by default FOLDER/tables.",
+        help="NAME=FOLDER with tables to choose from (repeatable); by default FOLDER/tables.",
     ),
     host: str = typer.Option("127.0.0.1", "--host", help="The address to listen on."),
     port: int = typer.Option(8484, "--port", help="The port to listen on; 0 for any free one."),
     public_url: str | None = typer.Option(
-        None, "--public-url", help="The address that people use, behind a proxy: https://desk.example.org"
+        None, "--public-url", help="The address behind a proxy: https://desk.example.org"
     ),
     database: str | None = typer.Option(
         None, "--database", help="A PostgreSQL URL, when several processes or machines serve."
     ),
     workers: int | None = typer.Option(None, "--workers", help="Processes that carry out releases (1)."),
-    demo: bool = typer.Option(
-        False, "--demo", help="With a made-up survey, three accounts and a tour, in a folder of its own."
-    ),
+    demo: bool = typer.Option(False, "--demo", help="With a made-up survey, accounts and a tour."),
     check: bool = typer.Option(False, "--check", help="Check settings and database, and stop."),
     json: bool = typer.Option(False, "--json", help="Print one JSON object when the server is ready."),
 ) -> None:
     """Serve tables, questions and releases to browsers.
 
-    Listens on the loopback. Prints its address and, on a new server, the place of a one-time link for the first
-    custodian.
+    A new server prints the place of a one-time link for the first custodian.
     """
     try:
         from tacit.server.running import run

@@ -27,9 +27,8 @@ def synthesise(
 ) -> None:
     """Make synthetic rows by a plan and charge its budget.
 
-    The plan has one release, of the kind synthetic_table. Writes what tacit release writes, with the rows under rows/.
-    Prints the margins on which the rows may be furthest from the table. The same plan on the same data is answered
-    from the ledger, without a charge.
+    The plan has one release, of the kind synthetic_table. Writes what tacit release writes, with the rows
+    under rows/. The same plan on the same data is answered from the ledger, free.
     """
     from contextlib import nullcontext
 
