@@ -23,7 +23,7 @@ command has both. Infinite or undefined numbers are the strings `"inf"`, `"-inf"
 **3** charged and nothing released (JSON: `"charged": true`, `"released": false`); **130** interrupted.
 - An error is one sentence on standard error that begins with `tacit:`.
 - Files are written whole or not at all. A charge stays spent after an interruption.
-- Examples with `out/demo` run as they stand after `tacit demo`; the others name files of your own.
+- A value in parentheses after an option is its default. Examples with `out/demo` run as they stand after `tacit demo`; the others name files of your own.
 - *Also* names options that several commands have alike; a star means that they are explained here, and the others \
 under the heading of their group:
 
@@ -140,7 +140,7 @@ def _row(param: Any) -> str:
     default = param.default
     silent = param.show_default is False or param.required or isinstance(default, bool)
     if not silent and default not in (None, "", [], ()):
-        text += f"; default `{default:g}`" if isinstance(default, float) else f"; default `{default}`"
+        text += f" (`{default:g}`)" if isinstance(default, float) else f" (`{default}`)"
     return f"- {name}: {text}"
 
 
@@ -150,12 +150,16 @@ def _events() -> list[str]:
     told = [
         "Under the chosen neighbours `noise_multiplier` is noise_std / l2_sensitivity, and epsilon of Laplace noise is "
         "l1_sensitivity / noise_scale. For `dp_sgd`, and for Poisson sampling under replace-one, the multiplier is "
-        "noise_std over the largest norm of one record. Events:",
+        "noise_std over the largest norm of one record. Events ([glossary](glossary.md#accounting)), `[times]` after "
+        "any of them, and ? for the value to calibrate:",
         "",
     ]
     for line in vocabulary():
         word, values, meaning = re.fullmatch(r"(.+?) {2,}(.*?): (.*)", line).groups()  # type: ignore[union-attr]
-        told.append(f"- {word if ' ' in word else f'`{word}`'} `{values.replace('=', '')}`: {meaning}")
+        if word.endswith("_WORD"):
+            told.append(f"- `{word} {values.replace('=', '')}`: {meaning}")
+        elif " " not in word:
+            told.append(f"- `{word} {values.replace('=', '')}`")
     return told
 
 

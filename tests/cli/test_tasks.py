@@ -21,6 +21,7 @@ from support.tables_like import colon, institutions, lung, males, medexp, slid, 
 from tacit.cli import main
 
 PAGE = (Path(__file__).parents[2] / "docs" / "desk.md").read_text(encoding="utf-8")
+PAGE += Path(__file__).with_name("tasks.md").read_text(encoding="utf-8")  # statistics that need one line more
 MOST = 10
 
 

@@ -191,7 +191,7 @@ RUN = [
     ("docs/attacks.md", True, 5),
     ("docs/audit.md", True, 7),
     ("docs/coming-from.md", False, 6),
-    ("docs/coupled.md", False, 9),
+    ("docs/coupled.md", False, 8),
     ("docs/curator.md", False, 0),
     ("docs/densities.md", False, 9),
     ("docs/exact-answers.md", True, 31),
