@@ -145,7 +145,7 @@ def _concentrated(parts: Counted, neighbours: Neighbours) -> Bound | None:
 
 
 def _approximate(parts: Counted, neighbours: Neighbours) -> Bound | None:
-    """Covers a computed curve that lies slightly above the events' own deltas, if these are all that is allowed."""
+    """Covers a computed curve slightly above the events' own deltas, where only these are allowed."""
     deltas = [(event.approximate(), count) for event, count in parts]
     if sum(Fraction(found[1]) * count for found, count in deltas if found is not None) >= 1:
         return None
@@ -174,9 +174,9 @@ def _renyi(parts: Counted, neighbours: Neighbours, orders: Sequence[float] = COM
 def _renyi_below(parts: Counted, neighbours: Neighbours, delta: float, epsilon: float) -> Renyi | None:
     """The Rényi bound at the orders that could give less than epsilon at this delta.
 
-    The part that an order adds to its divergence is known in advance, and divergences rise with the order: if one
-    order is too large, all higher ones are. Divergences of high orders are by far the slowest to compute, and some can
-    be excluded without computing them.
+    The part that an order adds to its divergence is known in advance, and divergences rise with the order. So
+    if one order is too large, all higher ones are. Divergences of high orders are by far the slowest to
+    compute, and some can be excluded without computing them.
     """
     curve = _pld(parts, neighbours)
     found: dict[float, float] = {}
@@ -294,7 +294,7 @@ def account(
 def _each(
     events: Event | Sequence[Event], levels: Any, at_delta: bool, relation: Neighbours, accountant: str | None
 ) -> Accounts:
-    """One level at a time: each answer equals the one for that number alone."""
+    """Computes one level at a time, so that each answer equals that for one number alone."""
     name = "delta" if at_delta else "epsilon"
     given = numbers(name, levels)
     if not given.size:

@@ -90,7 +90,7 @@ def calibrate(
 
 
 def _begin(rough: Callable[[float], float], target: float, more_noise: bool) -> float | None:
-    """An estimate of the wanted value, from a rough look at a few values; None if that does not help.
+    """An estimate of the value from a rough account at a few points; None if that does not help.
 
     An account far from the target may take a thousand times as long as one near it.
     """
@@ -118,7 +118,7 @@ def _begin(rough: Callable[[float], float], target: float, more_noise: bool) -> 
 
 def _rough(events: Event | Sequence[Event], delta: float, relation: Neighbours) -> float:
     """About the epsilon: rho + 2 sqrt(rho ln 1/delta) with divergences of order 2 in the place of 2 rho, and no more
-    than all largest losses together. It only decides where a search begins; no result rests on it."""
+    than all largest losses together. It only chooses where a search begins, so no result depends on it."""
     parts = flatten(events)
     chosen = parts[:: max(1, len(parts) // _SAMPLE)]
     rho = top = 0.0
@@ -137,10 +137,10 @@ def _rough(events: Event | Sequence[Event], delta: float, relation: Neighbours) 
 class _Search:
     """A root of ln(epsilon/target) in x, the logarithm of the noise: falling, smooth, and nearly straight.
 
-    Points on the side of too much noise are kept with their account: the answer is one of them. Parabolas through the
-    last three points (x as a function of the height) find the root in a few steps; the search aims slightly at the
-    side of too much noise, so that the first point that is near enough is an answer. Where they do not, the bracket is
-    halved.
+    Keeps the account of each point on the side of too much noise, since one of them is the answer. Parabolas
+    through the last three points (x as a function of the height) find the root in a few steps; the search aims
+    slightly at the side of too much noise, so that the first point that is near enough is an answer. Where they
+    do not, the bracket is halved.
     """
 
     def __init__(
@@ -191,7 +191,7 @@ class _Search:
         return self.best
 
     def _second(self, height: float) -> float | None:
-        """The root by the rough look, corrected by its known error; None if the correction does not help."""
+        """The root by the rough account, corrected by its known error; None if the correction does not help."""
         if self.rough is None or self._near_enough() or abs(height) >= _STEEP:
             return None
         try:
@@ -241,7 +241,8 @@ class _Search:
         return x + step if self.good is None else x - step
 
     def _wanted(self, root: float) -> float:
-        """The middle of what is near enough; where that is a part in a million, on either side of the root in turn."""
+        """The next point: the root, moved a little to the side of too much noise, or to the other one if that
+        is known."""
         (x, u), (y, v) = self.tried[-2:]
         slope = abs((u - v) / (x - y)) if x != y else 1.0
         room = 0.05 * self.known / (self.target * slope) if self.target > 0 and slope > 0 else 0.0
@@ -275,9 +276,9 @@ def _whole(
 ) -> Calibration | None:
     """The largest whole number that meets the target, or the smallest where larger ones mean more noise.
 
-    The steps grow until they reach the other side. Then every other step goes to the root predicted by a power of the
-    number, and every other one to the middle. If the accounts of such large numbers cannot be distinguished, the
-    answer is the last one that meets the target within a tenth of the width.
+    The steps grow until they reach the other side. Then steps alternate between the root predicted by a power
+    of the number and the middle. If the accounts of such large numbers cannot be distinguished, the answer is
+    the last one that meets the target within a tenth of the width.
     """
     top = LARGEST if math.isinf(most) else int(most)
     kept: dict[int, Account] = {}

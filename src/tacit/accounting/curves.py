@@ -222,9 +222,10 @@ class LossDistribution:
     def as_event(self, *, other: LossDistribution | None = None) -> TabulatedEvent:
         """An event with this distribution, for composition with other events.
 
-        It is taken as that of the worse order of neighbours at every epsilon of at least 0, and mirrored for the other
-        one: a distribution with rounded-up losses is no bound for its swap. Where the orders differ, `other` is that of
-        the other order, and the larger curve counts. Raises if no two distributions have these losses.
+        The distribution counts for the worse order of neighbours at every epsilon of at least 0, and its mirror
+        image for the other order: a distribution with rounded-up losses is no bound for its swap. If the
+        orders differ, `other` belongs to the other order,
+        and the larger curve counts. Raises if no two distributions have these losses.
         """
         if other is not None:
             instance("other", other, LossDistribution, must="be a loss distribution")
@@ -350,7 +351,7 @@ def _from_points(width: float, ends: Sequence[Fraction]) -> LossDistribution:
 
 
 def _rounded(width: float, count: int, rises: dict[int, arb], infinite_mass: arb) -> LossDistribution:
-    """Masses above the largest rounded up, those below it down, and the largest takes the rest: mass only moves up."""
+    """Masses above the mode are rounded up, and those below it down. The mode takes the rest: mass only moves up."""
     mode = max(rises, key=lambda i: float(rises[i].mid()))
     floats = [0.0] * (2 * count + 1)
     for i, mass in rises.items():

@@ -3,9 +3,9 @@
 A filter is given a budget before anything is run, and admits a release only while the budget holds. The odometer (the
 amount spent so far) is the same running sum. Valid are: the sum of epsilons; of epsilons and deltas; of rhos; of the
 divergence at one order fixed in advance; of mu^2; and, for (epsilon, delta) releases under an (epsilon, delta) budget,
-the fully adaptive form of advanced composition (Whitehouse, Ramdas, Rogers, Wu 2023). Stopping when the *composed
-profile* reaches the budget is not among them: if parameters react to past outputs, no fixed product of pairs
-describes the sum of losses. See docs/theory/profile-filter.md for a counterexample.
+the fully adaptive form of advanced composition (Whitehouse, Ramdas, Rogers, Wu 2023). A composed profile that
+reaches the budget is no valid filter: if parameters react to past outputs, no fixed product of pairs describes
+the sum of losses. See docs/theory/profile-filter.md for a counterexample.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ class Filter(ABC):
         return summed(self._currency, parts)
 
     def _no_law(self, what: str, chargeable: Callable[[Currency], bool]) -> NoLaw:
-        """The refusal of a release that has no bound of the budget's kind; it names the budgets that can charge it."""
+        """Refuses a release that has no bound of the budget's kind, and names the budgets that can charge it."""
         stated = self._stated.parameters if self._stated is not None else {}
         given = ", ".join(
             f"{name}={stated[name]:.6g}" if stated.get(name) else f"{name}=..."

@@ -125,8 +125,8 @@ def dp_sgd(
 ) -> TrainingRun:
     """A training run by DP-SGD: with its noise, or with the least noise for a target (epsilon, delta).
 
-    Epochs that are no whole number of batches are rounded up to one: 60 epochs of 60,000 records in batches of 256 are
-    14,062.5 batches, counted as 14,063 steps.
+    Rounds the number of batches up: 60 epochs of 60,000 records in batches of 256 are 14,062.5 batches, counted
+    as 14,063 steps.
     """
     count = steps_of(records=records, batch_size=batch_size, epochs=epochs, steps=steps)
     kind = _sampling(sampling)

@@ -1,4 +1,4 @@
-"""Cell-key perturbation: every cell gets noise that its own people decide, the same each time it is asked.
+"""Cell-key perturbation: the people in a cell decide its noise, so that repeated questions get the same answer.
 
 Every row has a record key, drawn once. The cell key of a group is the sum of its rows' keys, modulo the number of
 keys. So the same people give the same key in every table. A perturbation table (p-table) gives
@@ -56,7 +56,7 @@ class PTable:
         return int(self.values.shape[1])
 
     def row(self, counts: Integers) -> Integers:
-        """The row of the table that each count uses: its own, or beyond the end one of the last 250 again."""
+        """The row of the table for each count; counts beyond the end use the last 250 rows again."""
         last = len(self.values) - 1
         again = min(REUSED, last)
         return np.where(counts <= last, counts, (counts - 1) % again + last - again + 1)

@@ -241,7 +241,7 @@ def alpha(classes: Classes) -> float:
 def k_map(classes: Classes, population: Classes) -> int:
     """The fewest people of the population who share the quasi-identifiers of somebody in the table (Sweeney 2002).
 
-    A class that the population lacks has 0 members there, which shows that it is another table's population.
+    A class with 0 members in the population shows that the population belongs to another table.
     """
     joined = against(classes, population)
     joined = joined.filter(joined["here"] > 0)
@@ -276,7 +276,7 @@ def against(classes: Classes, population: Classes) -> Any:
 
 
 def _common(mine: Any, theirs: Any) -> Any:
-    """A type that holds the values of both columns without merging two of them; None if no type does."""
+    """A type for the values of both columns that merges no two of them; None if there is no such type."""
     mine, theirs = mine.copy(nullable=True), theirs.copy(nullable=True)
     if mine == theirs or (mine.is_string() and theirs.is_string()):
         return mine
@@ -395,8 +395,8 @@ def enhanced_likeness(classes: Classes) -> float:
 def disclosure(classes: Classes, *, absent: bool = True) -> float:
     """The largest |ln(p / q)|: delta-disclosure privacy (Brickell and Shmatikov 2008), natural logarithm.
 
-    A class that lacks a value of the table has p = 0 there, and no finite delta; absent=False passes over such values,
-    as some programs do, and is then about present values only.
+    A class that lacks a value of the table has p = 0 there, and no finite delta. With absent=False only present
+    values count, as in some programs.
     """
     shares = _shares(classes)
     worst = (shares["p"] / shares["q"]).ln().abs().max()

@@ -8,8 +8,8 @@ The earth mover's distance between the shares p of a class and q of the table, b
   tree. An ultrametric is the mean of H equal distances, so that D is the mean of the equal distances between the two,
   with values replaced by their ancestors of height 0, 1, ..., H - 1.
 
-A class is compared only at its own values: between two of them its cumulated share P is constant and the table's Q
-rises, so that |P - Q| is a difference of prefix sums on both sides of the place where Q passes P.
+A class is compared only at its own values. Between two of them its cumulated share P is constant and the
+table's Q rises, so |P - Q| is a difference of prefix sums on both sides of the crossing of P and Q.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Columns that look like identifiers: the ICPSR lists, and the 18 elements of the health privacy rule.
 
-A column is found by its name, by its type, or by the pattern of its values, which the engine matches; a column of
-which (nearly) every value is different is found by that. Each finding says by what. An empty result proves nothing:
-the search misses a name in free text, or a column called "x7", and in principle every column is a quasi-identifier.
+Finds identifiers by name, by type, by a pattern of the values, which the engine matches, or by (nearly) unique
+values. Each finding says by what. An empty result proves nothing: the search misses a name in free text, or a
+column called "x7", and in principle every column is a quasi-identifier.
 
 ICPSR, Guide to Social Science Data Preparation and Archiving (Groce, section 2.2): direct and indirect identifiers.
 45 CFR 164.514(b)(2)(i), elements (A) to (R).
@@ -141,9 +141,7 @@ OLDEST = 89
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A column that looks like an identifier: the kind of identifier, the lists that name it, and the sign that gave
-    it away.
-    """
+    """A column that looks like an identifier: its kind, the lists that name it, and the evidence."""
 
     column: str
     kind: str

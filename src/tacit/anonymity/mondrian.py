@@ -1,8 +1,8 @@
 """Mondrian: multi-dimensional local recoding by cutting at medians (LeFevre, DeWitt, Ramakrishnan 2006, strict).
 
-A box of rows is cut in two at the median of its widest column, if both parts satisfy the criteria; else at that of the
-next; where no cut is allowed the box is a class. Numbers become ranges, other values their smallest common group in a
-hierarchy, or the set of those in the box. It is greedy: no loss is proved least.
+Cuts a box of rows in two at the median of its widest column, if both parts satisfy the criteria; otherwise
+tries the next column. A box without an allowed cut is a class. Numbers become ranges, other values their
+smallest common group in a hierarchy, or the set of those in the box. It is greedy: no loss is proved least.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The best full-domain generalisation: every value of a column at one level of its hierarchy, with the least loss.
 
 A proved best node of the lattice: it satisfies k, l and t with at most a given share of suppressed rows and loses
-least by a named metric. The search passes over a node only if a node above it fails (then it fails too), or if its
-own loss, which suppression can only raise, is not below that of a node found already.
+least by a named metric. The search passes over a node if a node above it fails (then it fails too), or if its
+loss, which suppression only raises, is not below that of a known solution.
 
 Predictive tagging follows Flash (Kohlmayer et al. 2012). Along a chain from a cheap node to the top, bisection finds
 the first node that satisfies the criteria, and a failing node rules out everything below it.

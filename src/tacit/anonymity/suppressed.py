@@ -8,8 +8,9 @@ interval of each primary count a contains [max(0, a - protection), a + protectio
 
 The choice is by constraint generation (Fischetti and Salazar 2001): a whole-number program over which cells to
 suppress, with a cut for each primary cell that an attacker can still bound too well, taken from the dual solution of
-her linear program, until none is left. If the program does not finish in its time, the same linear programs repair its
-last pattern, with a price on each further cell. The relaxed program's value is a lower bound on what any pattern costs.
+her linear program, until none is left. If the program does not finish in time, the same linear programs repair
+its last pattern, at a price for each further cell. The relaxed program's value is a lower bound on what any
+pattern costs.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ class Attacker:
         self.index[self.places] = np.arange(len(self.places))
 
     def _solve(self, objective: Floats, cap: dict[int, float] | None = None, *, far: float = FAR) -> Any:
-        """Maximises the objective; cap: bounds on moves up; far: the bound on all others."""
+        """Maximises the objective. `cap` bounds moves up, `far` all other moves."""
         from scipy.optimize import linprog
 
         bounds = np.stack(
@@ -115,7 +116,7 @@ class Attacker:
     def open_ends(
         self, primary: Integers, protection: int, *, first: bool = False
     ) -> list[tuple[int, int, float]]:
-        """(cell, direction, how far) for each primary cell that cannot move as far as it must."""
+        """(cell, direction, distance) for each primary cell that cannot move far enough."""
         return [(place, sign, need) for place, sign, need, _ in self._open(primary, protection, first=first)]
 
     def _open(
@@ -160,8 +161,8 @@ class Attacker:
                 del waiting[(place, sign)]
 
     def cuts(self, primary: Integers, protection: int, fixed: Booleans) -> list[Cut]:
-        """Inequalities, one for each end that is not reached: this pattern violates it, and every protecting one
-        satisfies it.
+        """Inequalities, one for each unreached end. This pattern violates each of them, and every protecting
+        pattern satisfies them.
 
         For any multipliers m of the equations, a move of cell p by `need` in direction s needs
         sum_i (up_i c_i+ + count_i c_i-) x_i >= need, c = s e_p - M' m, where up_i is beyond all bounds.

@@ -29,7 +29,7 @@ def interval_width(*, noise: str, scale: float, confidence: float) -> float:
 def width_left(
     released: Sequence[float], *, low: float, high: float, noise: str, scale: float, confidence: float
 ) -> float:
-    """The width that all releases of one value leave, if it is uniform on [low, high] before."""
+    """The remaining width after all releases of one value, if it is uniform on [low, high] beforehand."""
     size, level = _checked(noise, scale, confidence)
     first, last = (float(exact_parameter(n, v, positive=False)) for n, v in (("low", low), ("high", high)))
     seen = [float(exact_parameter("released", v, positive=False)) for v in listed("released", released)]

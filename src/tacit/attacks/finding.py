@@ -51,9 +51,9 @@ class Finding:
     """What one attack says.
 
     `exposed` are people, as the attacker numbers them (positions in the list of people that were attacked, or in the
-    release where the attacker had no list); `learned` has the claim about each of them, in the same order. `guessing`
-    is the chance that one guess without the attack is right, as the attacker can work it out from what is public;
-    `alone` describes that guess.
+    release where the attacker had no list); `learned` has the claim about each of them, in the same order.
+    `guessing` is the probability that one guess without the attack is right, by public knowledge; `alone`
+    describes that guess.
     """
 
     attack: str

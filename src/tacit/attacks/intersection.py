@@ -1,8 +1,8 @@
 """Two k-anonymous releases about the same people, and the values that remain possible after reading both (composition).
 
-The attacker knows the quasi-identifiers of a person who is in all releases. Each release leaves a set of possible
-sensitive values; all together leave the intersection of these sets (Ganta, Kasiviswanathan, Smith 2008; lecture 2,
-Figures 2.1 and 2.2). k-anonymity has no law of composition, for this reason.
+The attacker knows the quasi-identifiers of a person who is in all releases. Each release leaves a set of
+possible sensitive values. All releases together leave the intersection (Ganta, Kasiviswanathan, Smith 2008;
+lecture 2, Figures 2.1 and 2.2), so k-anonymity has no law of composition.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ OTHER = object()
 
 
 def _known(releases: Sequence[Columns], sensitive: str) -> dict[Any, int]:
-    """A number for every sensitive value of all releases, and for a value that none of them shows."""
+    """Numbers every sensitive value of all releases, with one more number for a value that none of them has."""
     known: dict[Any, int] = {OTHER: 0}
     for release in releases:
         for value in coded(release[sensitive])[0].values:

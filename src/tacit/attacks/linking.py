@@ -64,7 +64,7 @@ class _Counted:
         raise UnknownName(what="sensitive value", name=str(value), known=())
 
     def left_with_one(self, keep: npt.NDArray[np.bool_]) -> tuple[Integers, Integers]:
-        """Rows of the kept pairs in classes with one kept value: who they are, and the value."""
+        """Rows of pairs in classes with one remaining value: the people and the value."""
         import numpy as np
 
         many = np.bincount(self.class_of_pair[keep], minlength=len(self.classes.sizes))
@@ -77,7 +77,7 @@ class _Counted:
 
 
 def homogeneity(table: Columns, *, quasi: Sequence[str], sensitive: str) -> Finding:
-    """Rows whose whole class has one sensitive value: anybody who is known to be in it is known to have it."""
+    """Finds classes whose rows share one sensitive value, so that everybody known to be in the class has it."""
     import numpy as np
 
     counted = _Counted(table, quasi, sensitive)
@@ -104,7 +104,7 @@ def homogeneity(table: Columns, *, quasi: Sequence[str], sensitive: str) -> Find
 def background(
     table: Columns, *, quasi: Sequence[str], sensitive: str, ruled_out: Sequence[object]
 ) -> Finding:
-    """Somebody knows that a person does not have some of the values: classes that have then one value left.
+    """Finds classes with one remaining value for an attacker who knows some values that a person does not have.
 
     Exposed are the rows with that value, since the background knowledge is true for them. The success rate of guessing
     is the share of the most frequent value that is not ruled out.
@@ -408,8 +408,9 @@ def link_histories(
 ) -> Finding:
     """Name people in a release of histories, from some known entries of each.
 
-    Both tables have a line for each entry; `person` in the release is a pseudonym, in `known` it is a name. The
-    exposed people are those whose best match stands out, in the order of their first line; learned is the pseudonym.
+    Both tables have a line for each entry; `person` in the release is a pseudonym, in `known` it is a name.
+    Exposes the people whose best match is clearly ahead, in the order of their first line; `learned` is the
+    pseudonym.
     """
     import numpy as np
 

@@ -185,10 +185,10 @@ def dalenius(
     at all.
 
     The world is drawn from `prior`; Bob's secret is a fair coin that has nothing to do with it, and his row is not in
-    the data. Somebody knows whether "secret = S" holds, for a statement S about the world (alone, this bit says
-    nothing of the secret). Then Pr[secret | that they agree, outcome] = Pr[S | outcome], which differs from Pr[S] for
-    some S and outcome unless the outcome is independent of the world. So a release that satisfies the definition for
-    every auxiliary information is useless.
+    the data. An attacker knows whether "secret = S" holds, for a statement S about the world. Alone, this bit
+    reveals nothing about the secret. Then Pr[secret | that they agree, outcome] = Pr[S | outcome], which
+    differs from Pr[S] for some S and outcome unless the outcome is independent of the world. So a release that
+    satisfies the definition for every auxiliary information is useless.
     """
     if sum(prior.values()) != 1 or any(p < 0 for p in prior.values()) or set(prior) != set(mechanism):
         raise InvalidParameter(
@@ -233,8 +233,9 @@ def random_row(*, people: int, domain: int, mixed: float = 0.01, diameter: float
     the two distributions differ in two points, q + u against u: total variation is q; the Kullback-Leibler
     divergence is
     q ln(1 + q/u); the Wasserstein distance is at most q times the diameter of the domain. All go to 0 with n, and the
-    release is somebody's row with probability 1 - mixed. Anybody who sees the row knows its owner: of the two versions
-    of the person in it the posterior is (q + u) / (q + 2u), which goes to 1 as the domain grows.
+    release is somebody's row with probability 1 - mixed. Anybody who sees the row knows its owner. The
+    posterior for one of the two versions of the person is (q + u) / (q + 2u), which tends to 1 as the domain
+    grows.
     """
     n, k = whole("people", people), whole("domain", domain, least=2)
     refuse_if(not 0 < mixed < 1, "mixed", mixed, "lie strictly between 0 and 1")

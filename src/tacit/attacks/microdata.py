@@ -1,9 +1,9 @@
 """Reconstruction of microdata from published tables: every set of people that fits them, counted by exact search.
 
 A block of people is described by counts, medians and means of groups, some suppressed because they are small
-("fewer than three"). The search runs through all multisets of people that satisfy every published number, in whole
-numbers and fractions, and stops after all of them or after more than `most`. One solution, with `complete` true, is
-a proof: the table publishes the people. Garfinkel, Abowd and Martindale 2018 show it on a fictional block of seven.
+("fewer than three"). Searches all multisets of people that satisfy every published number, in exact arithmetic,
+and stops after `most` + 1 solutions. One solution, with `complete` true, is a proof: the table publishes the
+people. Garfinkel, Abowd and Martindale 2018 show it on a fictional block of seven.
 """
 
 from __future__ import annotations
@@ -224,7 +224,7 @@ class Line:
             self.median2 = int(doubled)
 
     def among(self, kinds: frozenset[int]) -> Line:
-        """The same line for a table with only these kinds of people, in which more groups lie within others."""
+        """The same line for a table with only these kinds of people, where more groups contain others."""
         same = copy(self)
         same.kinds = self.kinds & kinds
         return same
@@ -247,7 +247,7 @@ class Line:
         return rest
 
     def may_go_on(self, placed: int, total: int, last: int, age: int, oldest: int) -> bool:
-        """Whether the rest of the group, all of them at least `age` old, can still reach its median and its mean.
+        """Whether the rest of the group, all at least `age` old, can still reach its median and its mean.
 
         `placed` members are in with sum `total`, the last of them `last` years old.
         """
@@ -291,7 +291,7 @@ class Line:
         return high >= self.low_sum and (self.high_sum is None or low <= self.high_sum)
 
     def latest(self, placed: int, total: int, last: int, ages: tuple[int, int], oldest: int) -> int:
-        """The largest of these ages that may come next in the order; a number below the first if none may.
+        """The largest of these ages that may come next; a number below the first if none may.
 
         Larger ages only raise the least remaining sum. So an age that fails rules out all later ones.
         """
@@ -322,7 +322,7 @@ class Line:
 
 
 def with_differences(lines: list[Line]) -> list[Line]:
-    """The lines, and their consequences if one group lies within another; these prune the search and exclude nobody."""
+    """Adds the consequences of groups that contain other groups. They prune the search and exclude no solution."""
     known = {(line.kinds, line.low_sum, line.high_sum) for line in lines}
     found = list(lines)
     for _ in range(2):

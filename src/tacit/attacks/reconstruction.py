@@ -1,12 +1,12 @@
 """Linear reconstruction: bits of people from noisy counts of subsets (Dinur and Nissim 2003).
 
-n people have a bit each; m questions "how many of these people have it?" were answered with noise. If the noise is
-o(√n), a linear program or least squares over [0, 1]^n, rounded, finds almost all bits; whatever makes the attack fail
-for every set of questions adds noise of order √n. Against Gaussian noise that is mu-GDP for one replaced bit, the
-best guess of a bit is right with probability Φ(mu/2), against 1/2 for a coin.
+Each of n people has a bit. The server answered m questions "how many of these people have it?" with noise. If
+the noise is o(√n), a linear program or least squares over [0, 1]^n, rounded, finds almost all bits. So a
+defence against every set of questions needs noise of order √n. Against Gaussian noise that is mu-GDP for one
+replaced bit, the best guess of a bit is right with probability Φ(mu/2), against 1/2 for a coin.
 
-10^5 people take questions whose matrix is never made (`walsh_questions`), or a sparse one, and least squares by
-products alone: one to three seconds of processor for 4 · 10^5 questions about half of the people each.
+For 10^5 people the questions need a matrix that is never stored (`walsh_questions`) or a sparse one. 4 · 10^5
+questions about half of the people each take one to three seconds of processor time.
 """
 
 from __future__ import annotations
@@ -298,9 +298,9 @@ def relaxed_bits(questions: Questions, answers: npt.ArrayLike, *, method: str) -
     """The point of [0, 1]^n that fits the answers best: least sum of absolute errors, or least squares.
 
     questions: a matrix with a row for each, a sparse one of SciPy's, or `walsh_questions`. The linear program is
-    min Σ e_j with -e ≤ Ax - y ≤ e, solved by HiGHS, for matrices that are not sparse. Least squares are solved by BVLS,
-    whose active sets are exact, for up to 1,000 people in a matrix that is not sparse; else by products alone, with a
-    constant of its own, to a millionth of the error that is left (`fit_in_cube`).
+    min Σ e_j with -e ≤ Ax - y ≤ e, solved by HiGHS, for matrices that are not sparse. Solves least squares by
+    BVLS, with exact active sets, for up to 1,000 people in a dense matrix; otherwise by products alone, to a
+    millionth of the remaining error (`fit_in_cube`).
     """
     return _relaxed(questions, answers, method)[0]
 
@@ -343,7 +343,7 @@ def _relaxed(questions: Questions, answers: npt.ArrayLike, method: str) -> tuple
 
 
 def _least_absolute(a: Floats, y: Floats) -> Floats:
-    """Solved by its dual, which has one column a question and no other rows than the people's.
+    """Solves the problem by its dual, which has one column a question and one row a person.
 
     Primal: min Σ|e|, Ax + e = y, 0 ≤ x ≤ 1. Dual: max y·λ - Σ_i max(0, (A'λ)_i), |λ| ≤ 1; with s_i for the positive
     part, min -y·λ + Σ s, A'λ - s ≤ 0, s ≥ 0. The multipliers of its rows are -x.
@@ -371,8 +371,7 @@ def reconstruct(
     """A bit for everybody, from questions and their noisy answers.
 
     `share` is the attacker's belief about the share of ones (public, or from the answers); guessing alone is right
-    with probability max(share, 1 - share). `gap`, where it is shown, bounds the amount by which the share of errors
-    could be smaller.
+    with probability max(share, 1 - share). If given, `gap` bounds the possible decrease of the share of errors.
     """
     import numpy as np
 

@@ -1,13 +1,12 @@
-"""Rows of people in synthetic rows: who lies too close to them for somebody the model never saw.
+"""Finds people who lie too close to synthetic rows for somebody whom the model never saw.
 
 Synthetic rows that are drawn from a model of people are "not about anybody". A model that is close enough to the
 people replays them: a leaf with one row copies it, a component around one row returns there. The attacker has rows of
 people who may have been in the table, and rows of other people from the same population who surely were not. The score
 of a person is s / (s + r), with s the distance to the nearest synthetic row and r the distance to the nearest other
-person. It is near 0 for anybody whose row is replayed, also far away from everybody else, where chance would hardly
-put a row. If
-somebody was not in the table, their score is any of the scores of them and the others, each against all of the rest,
-so that
+person. The score is near 0 for anybody whose row is replayed, even far away from all other people, where chance
+would hardly put a row. If somebody was not in the table, their score is exchangeable with those of the others,
+each against all of the rest, so that
 
     p = (1 + number of others with a score of at most theirs) / (1 + number of others)
 

@@ -10,8 +10,8 @@ of tables, and prefer plainly right code to fast code:
 
 `release` applies them to a folder; it is what `tacit verify` asks.
 
-This room does not prove that the program drew the noise which the certificate names; `tacit verify --ledger` compares
-the certificate with plan, ledger and recorded answer.
+This room does not prove that the program drew the noise named in the certificate. `tacit verify --ledger`
+compares the certificate with plan, ledger and recorded answer.
 
 Audits try to break a claim about any mechanism, from its outputs or with its noise replayed:
 

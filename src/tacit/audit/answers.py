@@ -57,7 +57,7 @@ class Reach:
     """Outputs after which a true value one quarter above the claim is caught with 80% power, in that mechanism."""
 
     def sentences(self, parameter: str) -> list[str]:
-        """What the audit could not have seen."""
+        """The limits of this audit, in sentences."""
         said = [
             f"events that one neighbour gives with a probability below {self.least_probability:.2g}",
             f"a true {parameter or 'curve'} below {self.caught:.3g}, even in the most telling mechanism"
@@ -272,8 +272,8 @@ def _histograms(course: Course, at: int) -> dict[str, Any]:
 def reach_of(claim: AuditedClaim, outputs: int, level: float, strategies: int) -> Reach:
     """Sizes that an audit of this many outputs of one pair of neighbours would have caught with 80% power.
 
-    The calculation is for a bettor who learns one event's frequencies as it goes, and shares the wealth with the other
-    strategies. It is a guide to power; no error probability rests on it.
+    Computes the gain of a bettor who learns one event's frequencies as it goes, and shares the wealth with
+    other strategies. It is a guide to power; no error probability rests on it.
     """
     share = min(LEADER, (1 - LEADER) / strategies) * (1 - FIXED if claim.pure else 1.0)
     needed = math.log(1 / level) + math.log(1 / share)

@@ -58,7 +58,7 @@ class CoinBets:
 
     @classmethod
     def on(cls, levels: Levels, q: Floats) -> CoinBets:
-        """Bets at the frequencies of the past, drawn towards a coin; no bet where these are below q."""
+        """Bets at past frequencies, drawn towards a fair coin; bets nothing where they are below q."""
         n = levels.ones + levels.zeros
         share = (levels.ones + BELIEF) / (n + 2 * BELIEF)
         error = CAUTION * np.sqrt(share * (1 - share) / (n + 2 * BELIEF))
@@ -121,7 +121,7 @@ class CoinBets:
 
 
 def _best_cuts(mine: Floats, other: Floats, q: Floats) -> tuple[Integers, Floats, Floats, Floats]:
-    """Of events from one end, by claim: the cut with the largest past gain, with its gain, its hits and its outputs."""
+    """The best past cut among events at one end, by claim: its gain, hits and outputs."""
     n = mine + other
     share = (mine + BELIEF) / (n + 2 * BELIEF)
     shrunk = share - CAUTION * np.sqrt(share * (1 - share) / (n + 2 * BELIEF))
@@ -206,8 +206,8 @@ def moments(bets: int) -> Integers:
 class Wealth:
     """The wealth of all bets against each claim of a ladder: a mixture of strategies and of their leader.
 
-    A strategy bets on every pair of neighbours, and its wealth is the product over all of them. The leader of a pair
-    is the strategy that would have gained most on it lately, provided that it gained or that the past promises enough.
+    A strategy bets on every pair of neighbours, and its wealth is the product over all of them. The leader of a
+    pair is the strategy with the largest recent gain on it, if it gained or its past gain suffices.
     """
 
     def __init__(

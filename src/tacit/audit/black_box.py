@@ -1,9 +1,9 @@
-"""The black box: outputs of a mechanism on neighbours, bets against its claim, an answer that is valid at any time.
+"""The black-box audit: outputs on neighbours, bets against the claim, and an answer that is valid at any time.
 
-Outputs come in stages. Before a stage all bets are fixed: predictors are fitted to past outputs, neighbours are
-chosen by what betting on them would have gained. Then the system's randomness tosses the coins, the mechanism runs,
-and the wealth changes. The mechanism never sees a coin before it is tossed, and the coins never come from its own
-generator.
+Outputs come in stages. All bets of a stage are fixed before it: predictors are fitted to past outputs, and
+neighbours are chosen by past gains. Then the system's randomness tosses the coins, the mechanism runs, and the
+wealth changes. The mechanism never sees a coin before it is tossed, and its own generator never makes the
+coins.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class PairRecord:
 
 @dataclass(slots=True)
 class Course:
-    """One running audit: the wealth, the record of each pair, and the reason for its end."""
+    """One running audit: the wealth, the record of each pair, and the reason for stopping."""
 
     claim: AuditedClaim
     neighbours: NeighbourPairs

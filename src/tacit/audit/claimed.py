@@ -1,7 +1,8 @@
 """Claims under audit: a bound in words or as an object, and the ladder of claims around it.
 
-Along a ladder one parameter rises and the claims get weaker: if one of them is true, so are all above. An audit bets
-against each of them at once. The lower bound is the end of the unbroken run of rejected claims from the bottom up.
+Along a ladder one parameter rises and the claims get weaker: if one claim is true, so are all later ones. An
+audit bets against each of them at once. The lower bound is the end of the unbroken run of rejected claims from
+the bottom up.
 """
 
 from __future__ import annotations

@@ -2,10 +2,9 @@
 
 A bound is confirmed if this program's own upper end is at most the stated number. Its grid only rounds upwards, so
 that the truth lies below.
-If no grid is fine enough, the number is also confirmed if it lies between both ends and these
-are within TOLERANCE; never below the lower end.
-Sums (epsilons; epsilons and deltas; rhos; squares of mu) are added as
-exact fractions; only an epsilon that is smaller than the sum needs the composed curve.
+If no grid is fine enough, a number between both ends is confirmed too, provided that these are within
+TOLERANCE; a number below the lower end never is. Sums (epsilons; epsilons and deltas; rhos; squares of mu) are
+added as exact fractions; only an epsilon that is smaller than the sum needs the composed curve.
 """
 
 from __future__ import annotations
@@ -268,7 +267,7 @@ def _words(bound: Mapping[str, Any]) -> str:
 
 
 def _flat(events: Sequence[Mapping[str, Any]], times: int = 1) -> Counter[str]:
-    """Simple events, as text that tells them apart, with how often each was run."""
+    """Simple events as distinguishing texts, with their multiplicities."""
     counts: Counter[str] = Counter()
     for event in events:
         if event["kind"] == "repeated":
@@ -412,7 +411,7 @@ def _epsilon(bound: Mapping[str, Any], counts: Counter[str], neighbours: str) ->
 
 def _is_known(counts: Counter[str]) -> bool:
     """Whether all curves are those of a pair.
-    A rho has only an upper curve, and products of it lie above what a rho gives."""
+    A rho has only an upper curve, and products of that curve exceed the curve of the summed rho."""
     return not any(
         word in text for text in counts for word in ('"concentrated"', '"discrete_gaussian_vector"')
     )
@@ -530,7 +529,8 @@ def _merged(counts: Counter[str]) -> Counter[str]:
 def _divergence(event: Mapping[str, Any], neighbours: str) -> Callable[[float], Fraction]:
     """Order times rho for Gaussian noise; else, where losses are bounded, ln E_P[e^{(order - 1) loss}] / (order - 1).
 
-    A pair whose curve lies above has the larger divergence: a divergence is a mean of such curves over all ratios.
+    If the curve of a pair is larger, so is its divergence, because a divergence averages such curves over all
+    ratios.
     """
     if event["kind"] in ("gaussian", "discrete_gaussian", "discrete_gaussian_vector", "concentrated"):
         rho = _rho(event, neighbours) or Fraction(0)

@@ -1,15 +1,16 @@
 """Several releases together: losses on one grid, every rounding upwards, one exact multiplication of integers.
 
-A curve h(t) = sup_S P(S) - t Q(S) is convex and falls from 1 at t = 0. On the grid t_i = e^{i step} it is replaced by
-the straight lines between its points, by the line from (0, 1) to its first one, and by its last value from there on.
-That function lies above h, and it is the curve of another pair. Where its slope rises by q, Q has an outcome of mass q
-and P one of mass t_i q. The rest of P is an outcome of infinite loss. A pair whose curve lies above stays above in
-every composition, also if mechanisms are chosen adaptively (Zhu, Dong and Wang 2022, Thm 10; this rounding follows
-Doroshenko and others 2022).
+A curve h(t) = sup_S P(S) - t Q(S) is convex and falls from 1 at t = 0. On the grid t_i = e^{i step} it is
+replaced by the straight lines between its points, by the line from (0, 1) to its first point, and by its last
+value from there on. That function lies above h, and it is the curve of another pair. Where its slope rises by
+q, Q has an outcome of mass q and P one of mass t_i q. The rest of P is an outcome of infinite loss. If the
+curve of a pair is larger, it stays larger in every composition, also an adaptive one (Zhu, Dong and Wang 2022,
+Thm 10; this rounding follows Doroshenko and others 2022).
 
 P's masses are kept as integers, in units of 2^-BITS, rounded up. Losses add up when releases are composed, so that the
-masses are multiplied as polynomials, in integers and so exactly; the product is rounded up again. Losses far out are
-moved up: those at the top become infinite, those at the bottom become the lowest kept one. All this makes delta larger.
+masses are multiplied as polynomials, in integers and so exactly; the product is rounded up again. Losses
+far out move up: those at the top become infinite, those at the bottom the smallest kept one. All this makes
+delta larger.
 """
 
 from __future__ import annotations

@@ -395,7 +395,9 @@ def _pure(given: Mapping[str, Any]) -> Curve:
     fields={"epsilon": at_least_zero, "delta": below_one},
 )
 def _approximate(given: Mapping[str, Any]) -> Curve:
-    """delta + (1 - delta) of randomised response; below -epsilon what Q never gives adds: 1 - (1 - delta) e^x."""
+    """delta + (1 - delta) times randomised response. Below -epsilon, outputs that Q never gives add 1 - (1 -
+    delta) e^x.
+    """
     epsilon, delta = exact(given["epsilon"]), exact(given["delta"])
 
     def h(x: arb) -> arb:
@@ -482,7 +484,7 @@ def _concentrated(given: Mapping[str, Any]) -> Curve:
         return ((a - 1) * (a * rho - x)).exp() * (1 - 1 / a) ** a / (a - 1)
 
     def best(x: float) -> float:
-        """a - 1 where the logarithm, (a - 1)(a rho - x) + (a - 1) ln(a - 1) - a ln a, is least: it is convex in a."""
+        """The a - 1 that minimises the logarithm, (a - 1)(a rho - x) + (a - 1) ln(a - 1) - a ln a: convex in a."""
         low, high = 1e-9, 1e9
         above = min(max(0.01, (x / wide - 1) / 2), high)
         for _ in range(60):
@@ -567,7 +569,7 @@ def _vector(given: Mapping[str, Any], neighbours: str, step: arb | None) -> tupl
     """The largest over the moves whose squares add up to at most q, each coordinate a noise of its own.
 
     A coordinate that moves further has the larger curve. So a move does not count if another one is at least as large
-    in every coordinate. A vector with too many moves, or too large ones, gets the curve of its rho, which lies above.
+    in every coordinate. A vector with too many or too large moves gets the curve of its rho, which is larger.
     """
     square, std = int(given["squared_sensitivity"]), Fraction(given["noise_std"])
     moves = _moves(square, min(int(given["coordinates"]), square))
@@ -595,8 +597,8 @@ MOST_MOVES, LARGEST_SQUARE = 12, 64
 
 
 def _moves(square: int, coordinates: int) -> list[tuple[int, ...]] | None:
-    """All ways to write a sum of at most `coordinates` squares below q to which no square can be added; None if they
-    are too many.
+    """All ways to write a sum of at most `coordinates` squares below q to which no square can be added; None if
+    there are too many.
     """
     if coordinates == 1:
         return [(math.isqrt(square),)]

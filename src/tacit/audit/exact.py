@@ -34,7 +34,7 @@ class ExactPair:
     second: Mapping[Any, Fraction]
 
     def ratio(self) -> Fraction | None:
-        """The largest ratio of two probabilities of one output, in either direction; None for an infinite ratio."""
+        """The largest ratio of probabilities of one output, in either direction; None if it is infinite."""
         worst = Fraction(1)
         for output in {**self.first, **self.second}:
             p, q = self.first.get(output, Fraction(0)), self.second.get(output, Fraction(0))

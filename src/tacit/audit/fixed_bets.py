@@ -1,14 +1,14 @@
-"""Bets on events that are chosen without a look at the coins: the ends of a few columns, and outputs that come often.
+"""Bets on events that are chosen without the coins: ends of a few columns, and frequent outputs.
 
-A learner needs many outputs before it knows an event, and bets little until then. This strategy has nothing to learn:
-it splits its wealth among events and among frequencies above what the claim allows, and each part is bet on its own
-event from the start. The parts together are a mixture, with the wealth of that mixture. It can be computed from counts
-alone, and it grows as the best of its parts, less the logarithm of that part's share.
+A learner needs many outputs before it knows an event, and bets little until then. This strategy learns nothing.
+It divides its wealth among events and frequencies above the claim's limit, and bets each part on its own event
+from the start. The parts together are a mixture, with the wealth of that mixture. Counts alone determine the
+wealth, which grows as the best of its parts, less the logarithm of that part's share.
 
-An event may depend on past outputs (a quantile, an output that came often), and its share on what the past says of it:
-a part that begins late begins with the share that it would have then, had all begun at once. So the parts that are idle
-or wrong lose nothing before that. Events and shares are fixed before the outputs they are bet on, so that each part is
-a bet as in theorem `audit-betting`.
+An event, and its share, may depend on past outputs (a quantile, a frequent output). A part that begins late
+gets the share that it would have if all parts had begun together. So the parts that are idle or wrong lose
+nothing before that. Events and shares are fixed before the outputs they are bet on, so that each part is a bet
+as in theorem `audit-betting`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ SHARES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Event:
-    """A given output, or those with a column at one end, perhaps only those of them whose numbers are low or high."""
+    """A given output, or those with a column at one end, perhaps only those with low or high numbers."""
 
     column: str = ""
     edge: float = 0.0
@@ -99,7 +99,7 @@ class FixedBets:
         self.now = np.zeros(len(q))
 
     def begin(self, encoder: Encoder, columns: Floats, outputs: Sequence[Output], coins: Integers) -> None:
-        """Choose events whose time has come, from past outputs; how their share is divided, from the coins as well."""
+        """Chooses events from past outputs; the division of their share also uses the coins."""
         n = len(outputs)
         past = _Past(encoder=encoder, columns=columns, outputs=outputs, coins=coins)
         if "signs" in self.waiting:
@@ -144,7 +144,7 @@ class FixedBets:
     def _enter(self, group: str, given: Sequence[_Part], past: _Past, *, both: float = 1.0) -> None:
         """Parts with an event or with two; the latter have `both` times the share of the former.
 
-        Most of the share is divided as the past would have divided it: by what each part would have gained.
+        Divides most of the share by the past gain of each part.
         """
         if not given:
             return

@@ -207,7 +207,7 @@ def _unrecorded(start: str, pairs: int, draws: int) -> Replay:
 def _varies(f: Callable[[Any], Any], packed: Sequence[tuple[bytes | None, Any]], tape: Tape) -> bool:
     """Do runs of one input differ, although no draw was noted? Then there is randomness that is not recorded.
 
-    Two equal answers do not show that there is none: noise on integers often gives the same number twice.
+    Two equal answers do not prove missing noise: integer noise often gives the same number twice.
     """
     for one in packed:
         seen = set()
@@ -310,8 +310,9 @@ def _sized(
 ) -> list[Parting]:
     """The true answers' difference against the declared sensitivity, and against the noise that was drawn.
 
-    The noise may be multiplied, or the noisy answer: the factor follows from outputs and draws of several tapes. Where
-    it does not (a sum of draws, a further function of the answer), nothing is said of the noise's size.
+    The noise may be multiplied, or the noisy answer: the factor follows from outputs and draws of several
+    tapes. For a sum of draws, or a further function of the answer, the audit makes no statement about the size
+    of the noise.
     """
     found = []
     grid = any(v != int(v) for v in step.tolist() if math.isfinite(v))
@@ -376,7 +377,7 @@ def _each_scale(draws: Sequence[Draw]) -> np.ndarray[Any, Any]:
 
 
 def _factors(runs: Sequence[_Run]) -> np.ndarray[Any, Any] | None:
-    """By output, the factor of its own draw; None unless each output is a constant plus a multiple of one draw."""
+    """By output, the factor of its draw; None unless each output is a constant plus a multiple of one draw."""
     drawn = [np.array([v for d in r.draws for v in d.values]) for r in runs]
     given = [_difference((r.output[0], (0.0,) * len(r.output[1])), r.output) for r in runs]
     size = drawn[0].size

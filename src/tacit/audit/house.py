@@ -87,7 +87,7 @@ def mechanism_of_file(
 ) -> MechanismAudit:
     """The same for FILE.py::function, in a process of its own with limits. This runs the file.
 
-    `fresh` takes a new process for each run, which loads the file anew: nothing that a run left is there in the next.
+    `fresh` loads the file in a new process for each run, so that no run sees what an earlier one left.
     """
     wanted = claim_of(claim)
     if not neighbours:

@@ -120,7 +120,7 @@ class InProcess:
 
 
 def child(argv: Sequence[str]) -> None:
-    """The process's own program: place, neighbours, seconds, memory; then jobs on standard input."""
+    """The program of the audit process: place, neighbours, seconds and memory, then jobs on standard input."""
     place, neighbours_place, seconds, memory = argv[0], argv[1], float(argv[2]), int(argv[3])
     reply = os.fdopen(os.dup(1), "wb", buffering=0)
     asked = os.fdopen(os.dup(0), "rb")
@@ -162,7 +162,7 @@ def child(argv: Sequence[str]) -> None:
 
 
 def _plain_input(value: Any) -> Any:
-    """An input as a list of numbers, or else as text; the parent gets nothing more of it."""
+    """An input as a list of numbers, or else as text; the parent process gets no more of it."""
     if isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, list | tuple) and all(isinstance(v, bool | int | float) for v in value):
@@ -193,8 +193,8 @@ _GARBLED = (
 
 
 def _reply(data: bytes) -> Any:
-    """A reply of the process. The function may have written there, too: output that is no reply gets an error that
-    says so.
+    """A reply of the process. The function may have written to that stream, too: output that is no reply gets
+    an error that says so.
     """
     try:
         said = _PlainReader(io.BytesIO(data)).load()
@@ -224,7 +224,7 @@ class _PlainReader(pickle.Unpickler):
 
 
 def child_replay(argv: Sequence[str]) -> None:
-    """The process's program for a replay: place, neighbours, claim, sensitivity, memory; one reply."""
+    """The program of the replay process: place, neighbours, claim, sensitivity and memory in, one reply out."""
     from tacit.audit.claimed import claim_of
     from tacit.audit.grey_box import replay
     from tacit.audit.recording import Tape

@@ -1,9 +1,9 @@
 """Neighbouring inputs, fixed before the mechanism is looked at.
 
-A claim is about a relation between inputs: one number that moves by at most 1, one row added, one row replaced, one
-person with all their rows. Each relation has a short list of pairs that are known to reveal much: extremes, one
-change, all changes at once, opposite changes of the two halves. The list follows from the relation alone, or a user
-gives it.
+A claim is about a relation between inputs: one number moves by at most 1; one row is added or replaced; one
+person is exchanged with all their rows. Each relation has a short list of pairs that are known to reveal much:
+extremes, one change, all changes at once, opposite changes of the two halves. The list follows from the
+relation alone, or a user gives it.
 """
 
 from __future__ import annotations

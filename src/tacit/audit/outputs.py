@@ -52,7 +52,7 @@ def raised(problem: BaseException) -> Output:
 
 
 def no_answer(why: str) -> Output:
-    """A run without an answer: it took too long, or its process ended."""
+    """A run without an answer: the time was up, or its process ended."""
     return f"no answer: {why}", ()
 
 
@@ -149,8 +149,8 @@ MATCHED = ("marks along the difference of the inputs", "numbers along the differ
 
 
 def matched(outputs: Sequence[Output], toward: Sequence[float]) -> Floats:
-    """Outputs projected on the difference of the inputs: of their true values and numbers as marks, of all values, and
-    of marks as signs, where what is false or missing counts against.
+    """Outputs projected on the difference of the inputs: of their true values and numbers as marks, of all
+    values, and of marks as signs, where false and missing values count against.
 
     For a mechanism that answers each entry of its input, these sums separate the neighbours best.
     """

@@ -3,7 +3,8 @@
 For each release:
 
     replay   pairs of neighbours from the unit's definition, on every engine: how far they move the integers before the
-             noise, against the declared sensitivity; then both under the same words: where do the runs part?
+             Compares the integers before the noise with the declared sensitivity, then runs both tables with
+             the same words and looks for a difference.
     bets     against the release's bound, on the pairs that moved most, with fresh noise of the system
     opinion  the bound computed again from its events
 

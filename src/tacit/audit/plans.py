@@ -19,11 +19,12 @@ _OF_NOISE = {
 
 
 def opinion_on_noise(certificate: Mapping[str, Any]) -> Opinion | None:
-    """The events against the noise that the mechanism names with its sensitivity; None if it names no such noise.
+    """Compares the events with the mechanism's stated noise and sensitivity; None if it states none.
 
-    Laplace noise of scale b on numbers that move by s steps in all has epsilon s / b; for the curve of continuous noise
-    to be above that of a grid its epsilon is larger by 2 ln cosh(1 / 2b), at most 1 / 4b^2. Gaussian noise of this
-    standard deviation on numbers that move by the root of q steps has the multiplier noise_std / sqrt(q).
+    Laplace noise of scale b on numbers that move by s steps in all has epsilon s / b. The curve of continuous
+    noise exceeds that of a grid if its epsilon is larger by 2 ln cosh(1 / 2b), at most 1 / 4b^2. Gaussian noise
+    of this standard deviation on numbers that move by the root of q steps has the multiplier noise_std /
+    sqrt(q).
     """
     noises, records = certificate["mechanism"].get("noise", []), certificate["event"]
     if not noises or not all("sensitivity" in one for one in noises):
@@ -56,7 +57,7 @@ def opinion_on_noise(certificate: Mapping[str, Any]) -> Opinion | None:
 
 
 def opinion_on_charge(certificates: Sequence[Mapping[str, Any]]) -> Opinion:
-    """The charge of a plan against the events of all of its releases, none of them missing."""
+    """Compares the charge of a plan with the events of all of its releases."""
     plan = certificates[0]["plan"]
     events = [record for one in certificates for record in one["event"]]
     opinion = opinion_on(plan["charge"], events, certificates[0]["neighbours"])

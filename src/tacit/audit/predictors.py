@@ -1,9 +1,9 @@
 """Predictors guess which of two neighbours gave an output, and learn on past outputs only.
 
 A predictor turns past outputs with their coins into *levels*. Levels partition all outputs, ordered by their evidence
-for neighbour 1, and hold the numbers of past outputs of either neighbour. A model scores past
-outputs that it was not fitted to, so that the counts of a level are honest about new outputs. Validity of an audit
-does not rest on any of this, only its power does.
+for neighbour 1, and hold the numbers of past outputs of either neighbour. A model scores only past outputs
+outside its fit, so that the counts of a level are honest about new outputs. Validity of an audit does not rest
+on any of this, only its power does.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def levelled(
 
 
 def _pooled(ones: Floats, zeros: Floats) -> tuple[Integers, Floats, Floats]:
-    """Pool adjacent violators: bins in order become levels whose share of ones rises, clearly from one to the next."""
+    """Pools adjacent violators: bins in order become levels with clearly rising shares of ones."""
     pools: list[list[float]] = []
     for i in range(ones.size):
         pools.append([float(ones[i]), float(zeros[i]), i, i])

@@ -1,9 +1,8 @@
-"""A tape of randomness: the same words for every run, for any generator that a mechanism uses.
+"""A tape of randomness: the same words in every run, for any generator of a mechanism.
 
-While a tape is in place, NumPy's generators, `random`, `secrets`, `os.urandom` and the source of tacit give words
-that follow from the tape's seed, and every draw is noted with the line that made it. `rewind` begins again from the
-first word, so that a second run on a neighbour meets the same noise. This module gives no randomness to any
-release.
+While a tape is in place, NumPy's generators, `random`, `secrets`, `os.urandom` and tacit's source give words
+that follow from its seed. The tape records every draw with its line. `rewind` begins again from the first word,
+so that a second run on a neighbour meets the same noise. This module gives no randomness to any release.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ SECRET_DRAWS = ("randbelow", "randbits", "token_bytes", "token_hex", "token_urls
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draw:
-    """One draw: its distribution, the line that made it, how many numbers, and the parameters that must not vary."""
+    """One draw: its distribution, its line, its count, and the parameters that must not vary."""
 
     name: str
     place: str

@@ -216,7 +216,7 @@ def repeated_answers(
 
     The true answer is unknown and cancels in differences of two answers. Laplace: the difference d of two answers has
     P(|d| > x b) = e^-x (1 + x/2). So the sum of -ln of this probability over independent pairs has a Gamma
-    distribution for every scale b, and it falls as b rises: its quantiles give exact limits. Gaussian: the sample
+    distribution for every scale b, and falls as b rises. Its quantiles give exact limits. Gaussian: the sample
     variance, by chi-square.
     """
     if noise not in NOISES:

@@ -32,9 +32,8 @@ def canary_tail(
 ) -> float:
     """An upper bound on P(at least `right` of `guesses` guesses are right) if training has this bound.
 
-    The largest tail over all distributions that the theorem allows, by a linear program; the returned number is the
-    value of a
-    feasible point of the dual program, so that no solver is trusted.
+    The largest tail over all distributions that the theorem allows. The value is that of a feasible point of
+    the dual linear program, so no solver is trusted.
     """
     m, r = whole("canaries", canaries), whole("guesses", guesses)
     c = whole("right", right, least=0)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class EventCommand(TyperCommand):
-    """A command that takes events: its help ends with their words, as the code has them."""
+    """A command that takes events; its help ends with the vocabulary in the code."""
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """The vocabulary, one word a line."""

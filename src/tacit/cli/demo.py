@@ -321,7 +321,7 @@ def read_tables(path: Path) -> dict[str, Any]:
 
 
 def _protected(plan: dict[str, Any]) -> str:
-    """The column that says who a person is, where a plan's [protect] names one."""
+    """The column of the person, if the plan's [protect] names one."""
     protect = plan.get("protect")
     column = protect.get("column") if isinstance(protect, dict) else None
     return column if isinstance(column, str) else ""

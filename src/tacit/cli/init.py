@@ -234,7 +234,7 @@ def _rows_of_a_person(answers: dict[str, Any]) -> bool:
 
 
 def _column(answers: dict[str, Any], *, heading: Heading, others: Sequence[Heading]) -> bool:
-    """One column, and those that look like it if the answer is to hold for them too."""
+    """One column, and the similar ones if the answer applies to them too."""
     schema, skipped = answers["schema"], answers["skip"]
     if heading.name in schema or heading.name in skipped or heading.name == answers["person"]:
         return False
@@ -340,7 +340,7 @@ def _choice(question: str, known: Iterable[str], *, brief: bool = True, column: 
 def _read(
     question: str, read: Callable[[str], Any], *, names: Sequence[str] = (), column: bool = False
 ) -> Any:
-    """A usable answer, or None for an empty one; asks again until it gets either."""
+    """A usable answer, or None for an empty one; repeats the question until there is one."""
     while True:
         text = str(typer.prompt(question, default="", show_default=False)).strip()
         if not text:

@@ -415,7 +415,7 @@ def _digest(plan: Path) -> str:
 
 
 def _committed(plan: Path, curator: Curator, state: Path) -> Opening:
-    """A fresh commitment, or the one kept here from an earlier try; the file stays with the holder."""
+    """A fresh commitment, or the one kept from an earlier attempt; the file stays with the holder."""
     from tacit.parties import Opening, commit_to
     from tacit.parties.holder import write_private
 

@@ -1,4 +1,4 @@
-"""`tacit ledger show|verify|export`: what was spent, by whom, on what; whether it is still what was written.
+"""`tacit ledger show|verify|export`: who spent what on which queries, and whether the record is unchanged.
 
 The commands that write to a ledger follow those that read it.
 """
@@ -164,7 +164,7 @@ def _charge(found: dict[str, Any], one: dict[str, Any], state: str) -> Iterator[
 
 
 def _of_plan(sentence: str) -> str:
-    """A declaration of one charge: it covers the releases of its own plan only."""
+    """One charge is declared: it covers the releases of its own plan only."""
     if sentence == FIXED_PARAMETERS:
         return "the parameters of all releases of this plan were fixed before any of them was made"
     return sentence

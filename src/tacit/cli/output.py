@@ -62,7 +62,9 @@ def write_whole(path: Path, write: Callable[[Path], None]) -> Path:
 
 
 def write_picture(path: Path, draw: Callable[[Path], None]) -> Path:
-    """The same for a picture, whose ending names its kind; without an ending the picture would land beside the file."""
+    """The same for a picture, whose suffix names its format; a name without a suffix would put the picture
+    beside the file.
+    """
     if path.suffix.lower() not in PICTURES:
         raise UnknownName(
             what="kind of picture", name=path.suffix or path.name, known=PICTURES, hint="end the name in .png"

@@ -188,7 +188,7 @@ def free(out: Path, made: Plan | None = None) -> None:
 def room(made: Plan | None) -> int:
     """About the number of bytes in the files of a plan, estimated high.
 
-    Of a sparse histogram, the file has only the cells that stand out, even if they are many.
+    The file of a sparse histogram has only the released cells.
     """
 
     def numbers(question: Question) -> int:

@@ -70,16 +70,16 @@ class SimpleEvent(Event):
         """Raises if the event's own numbers (epsilon, rho, mu) are proved for the other relation only."""
 
     def pure(self) -> float | None:
-        """An epsilon that holds with delta = 0; None if the event has none."""
+        """A valid epsilon with delta = 0; None if the event has none."""
         return None
 
     def concentrated(self) -> float | None:
-        """A rho that holds (zCDP): the event's own, or that of its pure epsilon; None if it has neither."""
+        """A valid rho (zCDP): the event's own, or that of its pure epsilon; None if it has neither."""
         epsilon = self.pure()
         return None if epsilon is None else convert(Pure(epsilon=epsilon), Concentrated).rho
 
     def approximate(self) -> tuple[float, float] | None:
-        """An epsilon with its delta, if it is stated with one: its own, or the pure epsilon with 0."""
+        """The event's stated epsilon and delta, or its pure epsilon with delta 0."""
         epsilon = self.pure()
         return None if epsilon is None else (epsilon, 0.0)
 
@@ -88,7 +88,7 @@ class SimpleEvent(Event):
         return None
 
     def mu_squared(self) -> Fraction | None:
-        """A mu^2 that holds: the event's own, or that of its pure epsilon (`pure-to-gdp`); None if it has neither."""
+        """A valid mu^2: the event's own, or that of its pure epsilon (`pure-to-gdp`); None if it has neither."""
         own, epsilon = self.gaussian_squared(), self.pure()
         if own is not None or epsilon is None:
             return own

@@ -511,9 +511,9 @@ class TabulatedEvent(SimpleEvent):
 def _above_both_orders(pair: FinitePair) -> FinitePair:
     """The pair of the larger of h(t) = sup_S P(S) - t Q(S) and its swap h'(t) = sup_S Q(S) - t P(S) at each t; exact.
 
-    Both are convex and straight between the likelihood ratios, and so is the larger of them: at a corner t, Q has as
-    mass the change of slope, and P has t times as much. The pair is its own swap, so the corners above 1 determine the
-    others: at 1/t lie the exchanged masses of t, and at 1 the remaining mass.
+    Both are convex and straight between the likelihood ratios, and so is their maximum. At a corner t, Q has
+    the change of slope as its mass, and P has t times as much. The pair is its own swap, so the corners above 1
+    determine the others: 1/t has the exchanged masses of t, and 1 the remaining mass.
     """
     if pair.symmetric:
         return pair

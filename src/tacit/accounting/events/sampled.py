@@ -46,7 +46,7 @@ __all__ = [
 class PoissonSampledEvent(SimpleEvent):
     """Runs an event on a secret sample, in which each unit takes part with probability `sampling_rate`.
 
-    `event` is one mechanism, or a composition: then one sample is drawn, and all of it is run on that sample (theorem
+    `event` is one mechanism or a composition. A composition runs on one common sample (theorem
     `sampled-composition`). A sample drawn anew for each of several runs is a repetition of sampled events.
     """
 
@@ -71,7 +71,7 @@ class PoissonSampledEvent(SimpleEvent):
         """(qP + (1-q)Q, Q) for removals and its swap for additions; for Gaussian noise also replacements.
 
         Under replace-one the noise multiplier is noise_std over the largest norm of one record (theorem
-        `poisson-gaussian-replace-one`); the distance of two records would not do.
+        `poisson-gaussian-replace-one`), not over the distance of two records.
         """
         if self.sampling_rate == 0:
             return None
@@ -159,10 +159,10 @@ _LARGEST = 50.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BalancedResponseEvent(SimpleEvent):
-    """One answer of one person, where an outcome that supports the truth has odds e^epsilon against one that does not.
+    """One answer of one person. An outcome that supports the truth has odds e^epsilon against one that does not.
 
-    Every category is supported by `supporting` of `outcomes`, every two of them together by `shared`: subset selection
-    and Hadamard response are of this kind. Only the ratios of the three numbers matter.
+    `supporting` of `outcomes` support each category, and `shared` support each pair of categories, as in subset
+    selection and Hadamard response. Only the ratios of the three numbers matter.
     """
 
     kind: ClassVar[str] = "balanced_response"
@@ -202,12 +202,13 @@ class BalancedResponseEvent(SimpleEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShuffledEvent(SimpleEvent):
-    """Local answers of `people`, one message each, of which only the multiset is seen: in random order, unsigned.
+    """Local answers of `people`, one message each. Readers see only the multiset of messages, in random order
+    and unsigned.
 
     `event` is what one person runs on their own data, separately: any event with a pure epsilon, or a composition of
     such, whose messages stay together. Randomised response, subset selection and Hadamard response have bounds of their
     own, others the one of all mechanisms with their epsilon. Neighbours replace one person's data; everybody must
-    answer by the rule. The local epsilon, which each person has without a shuffler, holds as well: it is `pure()`.
+    answer by the rule. Without a shuffler each person still has the local epsilon, `pure()`.
     Theorem `shuffled-responses`.
     """
 
@@ -287,7 +288,7 @@ class MixedEvent(SimpleEvent):
 
     The account is exact where the coin is published with the answer, and an upper bound where it is kept secret
     (theorem `coin-mixture`). A member may be a composition. If the coin chooses no member, nothing runs and nothing is
-    revealed. Missing weight is the probability of that: for "run it or do not", leave the rest of 1 out.
+    revealed. Missing weight is the probability of running nothing.
     """
 
     kind: ClassVar[str] = "mixed"

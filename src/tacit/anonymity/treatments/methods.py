@@ -92,7 +92,7 @@ class Treatment(ABC):
 
 
 def known(table: Any, columns: Sequence[str]) -> tuple[str, ...]:
-    """These columns; an error for one that the table does not have."""
+    """Checks that the table has these columns."""
     names = (columns,) if isinstance(columns, str) else tuple(columns)
     for name in names:
         if name not in table.column_names:
@@ -182,7 +182,7 @@ def replaced(table: Any, columns: dict[str, Any]) -> Any:
 
 
 def _whole_type(column: Any) -> Any:
-    """The type of a column of whole numbers; 64 bits for texts of them; None for all others."""
+    """The type of a column of whole numbers, or 64 bits for texts of whole numbers; None for other columns."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -346,7 +346,7 @@ class Disturb(Treatment):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelDraws(Treatment):
-    """A column is replaced by draws from a model of it given others (Liew et al. 1985; Reiter 2003; Hall, 1.1.2).
+    """Replaces a column by draws from a model given other columns (Liew et al. 1985; Reiter 2003; Hall, 1.1.2).
 
     A column of numbers: a linear model with normal errors, whose coefficients are drawn too (a proper imputation under
     the flat prior). Any other: for each combination of the given columns its own frequencies, with half a row added to

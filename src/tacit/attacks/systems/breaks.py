@@ -90,7 +90,7 @@ def track(service: SetSizeRestriction, people: Sequence[int], *, seed: int = 0) 
 
 
 def grid_of_sets(service: OverlapRestriction, target: int, *, seed: int = 0) -> Finding:
-    """2k - 1 sets of k people, any two of which share one person at most, whose totals give one value away.
+    """2k - 1 sets of k people, any two of which share at most one person, whose totals reveal one value.
 
     k sets have the target and k - 1 others each, the rows of a grid; k - 1 sets are its columns. All rows less all
     columns are k times the target.
@@ -163,7 +163,7 @@ def reword(service: RandomSamples, people: Sequence[int], group: Sequence[int], 
 
 
 def split(service: FixedNoise, people: Sequence[int], *, times: int, seed: int = 0) -> Finding:
-    """Asks for a set in two halves, divided in many ways: each half has noise of its own, and the mean hardly any."""
+    """Asks for a set in two halves, divided in many ways. Each half has its own noise, and the mean hardly any."""
     import numpy as np
 
     draws = Draws(seed, "splitting")

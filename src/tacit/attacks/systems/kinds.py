@@ -107,9 +107,7 @@ class Echelon:
         self._rows_with: dict[int, set[int]] = {}
 
     def after(self, members: Iterable[int]) -> dict[int, Row]:
-        """The rows that the set of these people would change or add, by their pivots; an empty result if it adds
-        nothing.
-        """
+        """The rows that these people would change or add, by their pivots; empty if they add nothing."""
         new: Row = dict.fromkeys(members, 1)
         for pivot in [place for place in new if place in self.rows]:
             new = _without(new, self.rows[pivot], pivot)
@@ -185,7 +183,7 @@ class OverlapRestriction(AnsweringService):
 
 
 class AuditedSums(AnsweringService):
-    """Keeps every answer, and refuses a sum from which, with the others, one person's value would follow.
+    """Keeps every answer, and refuses a sum if one person's value would follow from it and the kept answers.
 
     The audit is linear algebra over the answers: person i's value follows if and only if the unit vector of i is in the
     span of the sets, which is when the reduced echelon form has that unit vector as a row.
@@ -279,7 +277,7 @@ class RandomSamples(AnsweringService):
 
 
 class FixedNoise(AnsweringService):
-    """Each answer gets noise that is fixed by the set of people: asking again, in any words, gives the same answer."""
+    """The set of people fixes the noise of an answer, so that asking again, in any words, gives the same answer."""
 
     idea: ClassVar[str] = "add noise that is fixed for each set, so that nothing can be averaged"
     source: ClassVar[str] = "as in cell-key perturbation and sticky noise"
@@ -389,8 +387,8 @@ def weigh(service: AuditedSums, *, questions: int, block: int = 24, seed: int = 
 
     People are taken in blocks of at most `block`, and `questions` random sets of each block are asked. A person is
     exposed if their bit is the same in all solutions that fit the answers (a coin-weighing argument: about 2n / log2 n
-    sums are enough for a block of n). Sets of one block share nobody with those of another, so that 10^5 people take
-    no more than as many small systems.
+    sums are enough for a block of n). Sets in one block share nobody with sets in another, so 10^5 people need
+    no more than many small systems.
     """
     import numpy as np
 
@@ -442,8 +440,8 @@ def _ask(
 def fitting_bits(asked: Integers, answers: Sequence[float]) -> dict[int, int]:
     """The places whose bit is the same in every fitting pattern, found by meeting in the middle.
 
-    Sums are compared by one word each, a sum of theirs with odd weights modulo 2^64. Equal sums have equal words, so
-    that no solution is missed; if different sums share a word, the claim is weaker but still right.
+    Sums are compared by one word each, a sum of theirs with odd weights modulo 2^64. Equal sums have equal
+    words, so no solution is missed. If different sums share a word, the claim is weaker but still right.
     """
     import numpy as np
 
