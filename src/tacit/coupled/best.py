@@ -2,7 +2,7 @@
 matter.
 
 delta is the largest over the blocks. The average of a block's real distributions is a simulator with an exact delta
-at no cost. A block is finished if that delta is no larger than what another block needs in any case. The rest are
+at no cost. A block is finished if its delta is no larger than the certain need of another block. The rest are
 solved, the worst first, by `program.solve`. Blocks with the same distributions are solved once.
 """
 
@@ -349,7 +349,7 @@ def _simple(
     """An upper bound on the best delta that needs no linear program, with its simulator (None: the average).
 
     For one input: any distribution between max P/E and E min P, if one adds up to 1, has delta 0 (theorem
-    `best-simulator`). Else the average of the real distributions. Its delta is summed in floats first: each of the
+    `best-simulator`). Else the average of the real distributions. Floats sum its delta first: each of the
     terms is within (cells + 8) units of 2^-53 times 1 + E, so that with the addend below it is an upper bound.
     """
     if len(block.inputs) > 1 or factor > 1 << 20:
@@ -422,7 +422,7 @@ def _all(block: ProgramBlock) -> list[Any]:
 
 
 def average_of(block: ProgramBlock) -> dict[Any, Distribution]:
-    """The average, for each input, of the real distributions in which it can occur, weighted by its chance there."""
+    """For each input the average of its possible real distributions, weighted by their probabilities there."""
     if len(block.inputs) == 1 and len(block.cells) == 1:
         return {block.inputs[0]: block.cells[0].real}
     sums: dict[Any, dict[Any, Fraction]] = {a: {} for a in block.inputs}
@@ -472,7 +472,8 @@ _STEPS, _PASSES, _LARGEST = 60, 60, 1 << 32
 
 
 def best_factor(cells: Sequence[Cell], delta: Fraction) -> tuple[Fraction, Fraction | None]:
-    """The smallest e^epsilon with which some simulator meets delta; the upper end is None if no finite one was found.
+    """The smallest e^epsilon for which some simulator meets delta; the upper end is None if no finite one was
+    found.
 
     It settles the hardest block first; then it looks for blocks that need more.
     """

@@ -326,7 +326,7 @@ def promised(
     family: str,
     simulator: Simulator | None = None,
 ) -> Guarantee:
-    """The guarantee that was checked: (epsilon, the certified upper end of delta), for these pairs, under these priors.
+    """The checked guarantee: (epsilon, the certified upper end of delta), for these pairs, under these priors.
 
     `family` names the class of priors. Under all point priors (Def. 5.1) the guarantee is differential privacy itself,
     for replace-one neighbours, between two values of a row.

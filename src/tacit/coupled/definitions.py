@@ -357,8 +357,9 @@ class SimulationDP(CoupledWorlds):
 class InferenceCoupledWorlds(CoupledWorlds):
     """Def. 5.4: after the release the belief about priv(X) is, except with probability delta, as after the simulator's.
 
-    With a simulator delta is exact. Without one it is exact if alt(X) is independent of priv(X) given Z (then no
-    simulator matters); else the best of several simulators is an upper end, and the lower one is 0, undecided.
+    With a simulator delta is exact. Without a simulator it is exact if alt(X) is independent of priv(X) given Z
+    (then no simulator matters). Otherwise the best of several simulators is an upper end, and the lower one is
+    0: undecided.
     """
 
     title: ClassVar[str] = "inference-based coupled-worlds privacy"

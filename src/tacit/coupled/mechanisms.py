@@ -90,8 +90,8 @@ class FiniteMechanism:
 class Simulator:
     """The release of the ideal world: a random function of alt(X), for each pair.
 
-    `answer(pair name, alt(X))` gives a value or a mapping of outputs to probabilities. The simulator knows the name of
-    the protected pair: to model one that must serve all pairs alike, ignore the name in its answer.
+    `answer(pair name, alt(X))` gives a value or a mapping of outputs to probabilities. The simulator knows the
+    name of the protected pair. To model one that serves all pairs alike, ignore the name in its answer.
     """
 
     name: str

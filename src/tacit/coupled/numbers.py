@@ -1,7 +1,8 @@
 """Exact numbers of the checker: probabilities as rationals, and e^epsilon between two rationals.
 
-A hockey-stick divergence falls as e^epsilon grows. So the lower end of e^epsilon gives a delta that is not too small,
-and the upper end one that is not too large; where e^epsilon is itself rational ("ln 3") both ends are the same.
+A hockey-stick divergence falls as e^epsilon grows. So the lower end of e^epsilon gives a delta that is not too
+small, and the upper end one that is not too large. If e^epsilon is itself rational ("ln 3"), both ends are the
+same.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def as_distribution(parameter: str, values: object) -> Distribution:
 
 
 def short(number: Fraction, most: int) -> str | None:
-    """The fraction as text; None if it is longer than this, since a very long one is never written out."""
+    """The fraction as text; None if the text is longer than this."""
     if max(number.numerator.bit_length(), number.denominator.bit_length()) > 4 * most:
         return None
     text = str(number)

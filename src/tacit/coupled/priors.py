@@ -1,8 +1,8 @@
 """A belief before a release: a prior over (data, auxiliary knowledge), in exact rationals.
 
 Data are anything hashable: mostly a tuple of rows. The auxiliary knowledge Z is the adversary's further knowledge;
-None stands for nothing. A class of priors is a tuple of them. A claim for all of them with one simulator also holds
-for all their mixtures (theorem `mixtures-of-priors`), and for anybody who knows less (theorem
+None stands for nothing. A class of priors is a tuple of them. A claim for all of them with one simulator also
+holds for all their mixtures (theorem `mixtures-of-priors`), and for anybody with less knowledge (theorem
 `less-auxiliary-knowledge`).
 """
 
@@ -181,8 +181,8 @@ def with_auxiliary(
 ) -> Prior:
     """The prior of an adversary who also learns `tell(data)`: a value, or a mapping of values to probabilities.
 
-    With `keep` the new knowledge is added to the old one, as a pair (old, new), if this prior had any; else
-    it takes its place.
+    With `keep` the new knowledge is added to the earlier knowledge as a pair (old, new), if this prior had any.
+    Otherwise it replaces it.
     """
     out: dict[tuple[Any, Any], Fraction] = {}
     weights = instance("prior", prior, Prior, must="be a prior").weights

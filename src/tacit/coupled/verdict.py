@@ -34,10 +34,10 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Witness:
-    """The place at which a claim fails: an event that is too likely in one world, compared with the other.
+    """A failure of a claim: an event that is too likely in one world, compared with the other.
 
-    For the best simulator there may be several: every simulator fails at one of them, `weight` is its share in the
-    proof.
+    There may be several for the best simulator: every simulator fails at one of them, and `weight` is its share
+    in the proof.
     """
 
     prior: str

@@ -35,7 +35,7 @@ EXACT = "no unit can change it: it is published as it is"
 def assign_accuracy(
     question: Question, price: Price, *, budget: Bound | None, others: Candidates
 ) -> Assignment:
-    """The cheapest noise that stays within the asked error; for counts and sums, whose error is the noise."""
+    """The cheapest noise within the requested error, for counts and sums: their error is the noise."""
     groups = groups_of(question)
     if not groups:
         return Assignment(noise=(), price=price, reason=EXACT)
@@ -110,7 +110,7 @@ def _cheapest(found: Mapping[str, Assignment], cost: Callable[[Assignment], floa
 def _fitting(
     others: Candidates, plain: Mapping[str, Assignment], reach: int, price: Price, coordinates: int
 ) -> dict[str, Assignment]:
-    """Every other candidate, at the lowest price found that keeps its largest error within `reach`."""
+    """Every other candidate, at the lowest found price whose largest error is within `reach`."""
     (laplace_noise,) = plain["Laplace noise"].noise
     epsilon = laplace_noise.mechanism.exact_epsilon or Fraction(1)
     starts = {False: Price(epsilon=epsilon)}

@@ -1,8 +1,8 @@
 """Advice on a plan: for each release the one change of a declaration that would lower its error most.
 
 Plans each change like the release itself, at the same price, and compares the expected errors; reads no row.
-Compares errors of coarser cells with the larger number of rows in such a cell. A change that loses some of
-the data (narrower bounds, fewer rows of a person) says so: only the custodian can judge the loss.
+Compares errors of coarser cells with the larger number of rows in such a cell. A change that loses some of the
+data (narrower bounds, fewer rows of a person) says so, since only the custodian can judge the loss.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""An assignment: the mechanisms that give noise to the parts of a question, the price they keep to, and why these.
+"""An assignment: the mechanisms for the parts of a question, their price, and the reason for the choice.
 
-Its mechanisms state its cost. The assignment decides what it publishes and how readers read it.
+Its mechanisms state its cost. The assignment decides which numbers are published and how readers read them.
 Independent noise is made
-here: Laplace noise (sized by L1, pure) or Gaussian noise (sized by L2), whichever has the smaller error at 95%. Parts
-on one grid are one vector with the question's own joint sensitivity where that needs less noise; others (the two sums
-of a ratio) get equal shares of the price.
+here: Laplace noise (sized by L1, pure) or Gaussian noise (sized by L2), whichever has the smaller error at 95%.
+Parts on one grid are one vector with the question's joint sensitivity if that needs less noise. Other parts
+(the two sums of a ratio) get equal shares of the price.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _no_cells() -> AnyArray:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assignment:
-    """The noise of one question: mechanisms for its parts, the price, and the reason for this choice."""
+    """The noise of one question: mechanisms for its parts, the price, and the reason for the choice."""
 
     noise: tuple[Applied, ...]
     price: Price
@@ -137,7 +137,7 @@ class Assignment:
         return Fraction(0)
 
     def _sum(self, each: Sequence[Fraction | None]) -> Fraction | None:
-        """The sum of the mechanisms' own numbers; None under priors, since no theorem adds them."""
+        """The sum of the mechanisms' own numbers; None under priors, where no theorem adds them."""
         return None if isinstance(self.condition, Priors) else _total(each)
 
     def pure(self) -> Fraction | None:
@@ -156,11 +156,11 @@ class Assignment:
         return Fraction(self.bound.epsilon_at(down(self.delta))), self.delta
 
     def concentrated(self) -> Fraction | None:
-        """A rho that holds; None if there is no such rho."""
+        """A valid rho; None if there is none."""
         return self._sum([m.exact_rho for m in self.mechanisms])
 
     def mu_squared(self) -> Fraction | None:
-        """A squared mu that holds; None if there is no such mu."""
+        """A valid squared mu; None if there is none."""
         return self._sum([m.exact_mu_squared for m in self.mechanisms])
 
     def renyi(self, order: float, *, neighbours: Neighbours) -> float | None:
@@ -353,9 +353,9 @@ def assign_totals(question: Question, price: Price) -> Assignment:
 def assign_bounded(question: Question, price: Price) -> Assignment:
     """Noise on counts that never exceeds A, the smallest A for the price's (epsilon, delta).
 
-    A unit moves counts by whole numbers. Two descriptions hold: it moves them by l1 in total, and it moves at most
-    l1 of them by linf each. The description
-    with the smaller A is taken (theorem `truncated-discrete-laplace`).
+    A unit moves counts by whole numbers. Two descriptions are valid: it moves them by l1 in total, and it moves
+    at most l1 of them by linf each. The description with the smaller A is taken (theorem
+    `truncated-discrete-laplace`).
     """
     groups = groups_of(question)
     if not question.statistic.whole or not question.known_keys or question.statistic.fits != "noise":

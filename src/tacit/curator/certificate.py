@@ -185,8 +185,8 @@ def manifest(
     files: dict[str, str], *, plan: str, ledger: dict[str, Any], written: dict[str, Any],
     releases: Sequence[str] = (),
 ) -> dict[str, Any]:  # fmt: skip
-    """All files of a release with their digests, by their names in the folder, and their sources; the names of the
-    releases, where each certificate has their digest alone.
+    """All files of a release with their digests and sources, and the names of the releases, if each certificate
+    has only their digest.
     """
     listed = dict(sorted(files.items()))
     said = {"format": MANIFEST, "plan": plan, "ledger": ledger, "written": written, "files": listed}
@@ -213,7 +213,7 @@ def names_of(made: Mapping[str, Any], plan: Plan) -> list[str] | dict[str, Any]:
 
 
 def form_of_names(plan: Plan) -> dict[str, str]:
-    """What the record of a new answer says of that form; answers of earlier versions say nothing, and list them."""
+    """The form of the statement in the record of a new answer. Answers of earlier versions have a list instead."""
     return {"names": "digest"} if len(plan.releases) > LISTED else {}
 
 
@@ -251,7 +251,7 @@ def encode(answers: list[NoisyParts], made: dict[str, Any]) -> bytes:
 
 
 def decode(data: bytes) -> tuple[list[NoisyParts], dict[str, Any]]:
-    """The answers that were encoded, and what made them."""
+    """The encoded answers and their origin."""
     if not isinstance(data, bytes):
         raise InvalidParameter(
             parameter="key", value="that of something else", must="be the key of a release",
@@ -323,8 +323,8 @@ def certify(
     """The certificate of one release of a plan: `made` and `ledger` name its origin, `values` is its CSV.
 
     Without values it is the content of the certificate, without a digest of them or of itself.
-    A released function is part of its certificate, and so are the exact parts under random differential privacy
-    (`told`) and the measurements of synthetic rows, with the digest of their file.
+    A released function is part of its certificate. So are the exact parts under random differential privacy
+    (`told`), and the measurements of synthetic rows with the digest of their file.
     """
     content = {**_settled(plan, planned, made), "made": made["time"], "ledger": ledger}
     content |= {"data": made["data"], "versions": made["versions"]}
@@ -344,7 +344,7 @@ def certify(
 def _settled(plan: Plan, planned: Planned, made: dict[str, Any]) -> dict[str, Any]:
     """Fields of a certificate that follow from the plan and from the way its answer was made, in one place for both.
 
-    Kept as text, so that a caller who changes a certificate does not change the next one.
+    Kept as text, so that changes to one certificate do not affect the next.
     """
     data = made["data"]
     seen, names = tuple(data.get("seen", ())), made.get("names")
@@ -449,7 +449,7 @@ ORDER = (
 
 
 def with_looks(guarantee: Guarantee, data: dict[str, Any]) -> Guarantee:
-    """The guarantee with the ledger's remark against it: somebody had seen the data before they were declared."""
+    """The guarantee with the ledger's remark: somebody had seen the data before they were declared."""
     looked = data.get("seen", ())
     return replace(guarantee, declared=(*guarantee.declared, *looked)) if looked else guarantee
 

@@ -170,7 +170,7 @@ def _no_price(currency: Currency, cost: Assignment) -> NoLaw:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sums:
-    """Epsilons (None if one has a curve only), the deltas that go with them, and the delta to read a curve at."""
+    """Epsilons (None for a curve alone), their deltas, and the delta for reading a curve."""
 
     epsilon: Fraction | None
     delta: Fraction
@@ -289,7 +289,7 @@ def together(plan: Plan, budget: Bound | None) -> Alone:
 def divided_parts(plan: Plan, budget: Bound | None) -> tuple[dict[str, float] | None, ...]:
     """The plan's parts of the budget, divided among its releases in proportion to the cost of each release alone.
 
-    They add up to the plan's parts, which may be less than the sum of what releases cost by themselves.
+    They add up to the plan's parts, which may be less than the sum of the separate costs.
     """
     whole, own = together(plan, budget).parts, [a.parts for a in alone(plan, budget)]
     if whole is None or any(p is None for p in own):

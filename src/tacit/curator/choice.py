@@ -299,9 +299,9 @@ def _read_array(record: Mapping[str, Any], given: Mapping[str, Any]) -> Any:
 def read_choice(plan: Plan, charge: Charge) -> Plan:
     """The plan with the choice of its charge: read from the record and checked, never chosen again.
 
-    Checked are the grid and the sensitivity of each question, that what would be run is the event that was recorded,
-    and that it costs no more than the bound that was charged. A charge of 0.1.0 has no stored choice. Its digest
-    covers the choice, so choosing again as 0.1.0 did gives the same one.
+    The check covers the grid and the sensitivity of each question, the equality of the event to be run and the
+    recorded one, and its cost, which may not exceed the charged bound. A charge of 0.1.0 has no stored choice.
+    Its digest covers the choice, so choosing again as 0.1.0 did gives the same one.
     """
     from tacit.curator.charging import Charged
     from tacit.curator.planning import chosen
@@ -335,8 +335,8 @@ def read_choice(plan: Plan, charge: Charge) -> Plan:
 def as_recorded(plan: Plan, records: Sequence[Mapping[str, Any]]) -> Plan:
     """The plan with the questions that its records are about.
 
-    Earlier, means and proportions of declared draws had the parts of the noise interval alone, without those of the
-    sampling error; such answers are read as they were.
+    Earlier versions gave means and proportions of declared draws only the parts of the noise interval, without
+    those of the sampling error. Such answers are read in that form.
     """
 
     def asked(planned: Planned, grid: Mapping[str, Any]) -> Planned:
@@ -352,7 +352,7 @@ def as_recorded(plan: Plan, records: Sequence[Mapping[str, Any]]) -> Plan:
 def read_assignment(
     record: Mapping[str, Any], asked: Planned, assumed: Given | None
 ) -> tuple[Assignment, Assignment | None]:
-    """The stored assignment, for a question that is still on the same grid; and the plain one beside it.
+    """The stored assignment, for a question on an unchanged grid, and the plain one beside it.
 
     `assumed` has the assumptions of the whole plan about the data.
     """
@@ -412,8 +412,8 @@ def _of_its_kind(assignment: Assignment, asked: Planned, assumed: Given | None) 
 def calibrated(assignment: Assignment, question: Question) -> bool | None:
     """Whether every number that a unit can move has noise, sized for this move.
 
-    None if the question gets no noise on declared numbers: such a mechanism is known to fit if it is the one that
-    would be chosen today (`same_noise`).
+    None if the question gets no noise on declared numbers; such a mechanism fits only if it equals today's
+    choice (`same_noise`).
     """
     from tacit.curator.assignments import Assignment, cells_of
     from tacit.curator.fitted import fits_tables

@@ -1,8 +1,8 @@
 """The curator: holds a table, a budget and a ledger, and publishes statistics after their charge.
 
-For every release: check everything that does not need the data; look for the answer in the record, where the same
-question about the same declared version of the table is free; open the table, so that a broken file is found; charge
-the ledger durably; only then read rows; commit the answer. A crash leaves the charge.
+For every release the curator checks everything that needs no data; looks for a recorded answer to the same
+question about the same declared version, which is free; opens the table, so that a broken file is found;
+charges the ledger durably; only then reads rows; and commits the answer. A crash leaves the charge.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ class Curator:
 
     `data` is a path (Parquet, CSV), a pandas, Polars or Arrow table, or an Ibis table; it is opened at the first
     release, by `engine` ("duckdb" or "spark"); `portable` keeps of each person the same rows on both.
-    `budget` is a bound; `ledger` a path or a database URL, kept for the life of the table. A file that has a ledger
-    already keeps it (`another_ledger=True` asks for a second one, which is a second budget). Without one the budget
-    lasts for this session only. `table` and `version` are public names, declared and never read from the data: the same
-    question about the same version is answered from the record, whatever became of the rows.
+    `budget` is a bound; `ledger` a path or a database URL, kept for the life of the table. A file with a ledger
+    keeps that ledger; `another_ledger=True` asks for a second one, which is a second budget. Without one the
+    budget lasts for this session only. `table` and `version` are public names, declared and never read from the
+    data. The same question about the same version is answered from the record, even if the rows changed.
     """
 
     def __init__(
@@ -233,8 +233,8 @@ class Curator:
 
         The price is stated as in `preview`. `consistent` asks for whole numbers that are not negative and add up.
         `key` names the request: the same key about the same declared version is answered from the record, free, and
-        no row is read for it. By default the key is the digest of the request, so that the same question at the same
-        price about the same files is the same request, for any chosen mechanism.
+        no row is read for it. By default the key is the digest of the request, so that the same question at the
+        same price about the same files is the same request, for any chosen mechanism.
         """
         self._usable()
         total = stated(

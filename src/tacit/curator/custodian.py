@@ -2,7 +2,7 @@
 
     print(tacit.suggest("survey.csv", person="id", at_most=3, epsilon=1, schema={"age": tacit.integer(0, 120)}).text)
 
-It asks for everything that a header does not show: who is protected, bounds, keys, the budget. An unanswered question
+Asks for everything that a header does not show: who is protected, bounds, keys, the budget. An unanswered question
 stays in the plan as a comment. Values never fill it in.
 """
 
@@ -65,7 +65,7 @@ MARK = "NOT FOR PUBLICATION"
 class Note:
     """One observation for the custodian. `what` is a stable word for programs; `attention` marks a loss.
 
-    Sentences may hold values of people: no character of them begins a new line or steers a terminal.
+    Sentences may contain values of people, so their control characters are spelled out.
     """
 
     about: str
@@ -326,9 +326,9 @@ class Inspection:
 def inspect(curator: Curator, plan: Plan | None = None) -> Inspection:
     """The loss of data by the declarations, and the sizes of cells against the errors of the plan.
 
-    For the custodian with the data at hand. The ledger says that somebody looked before a row is read, and must be one
-    that lasts. It is refused for all who ask questions that are paid for (`tacit.ledger.looks`): for them plans run or
-    refused by declarations alone.
+    For the custodian with the data at hand. The ledger must be one that lasts. It records the look before a row
+    is read. A ledger refuses looks by everybody who asks paid questions (`tacit.ledger.looks`): they get plans,
+    or refusals, by declarations alone.
     """
     instance("curator", curator, Curator, must="be a Curator", hint="tacit.inspect(survey, plan)")
     if plan is not None:

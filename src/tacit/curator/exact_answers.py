@@ -1,9 +1,10 @@
 """Exact sums, means and counts through the curator, under declared assumptions about the rows (Groce 2014, ch. 6).
 
-`given={"unknown_rows": 900, "rows": "uniform(0, 1)"}` publishes the answer without noise. The claim is the one between
-two values of a row (`epsilon_pair`), which also holds against a simulator (theorem `simulator-to-pair`); it is under
-`Priors`, and nothing else may be published about the same rows: a ledger takes one such charge, and no other. Theorems
-`shifted-sums`, `undisclosed-rows` and `count-corners` bound the uncertainty from the other rows.
+`given={"unknown_rows": 900, "rows": "uniform(0, 1)"}` publishes the answer without noise. The claim is that
+between two values of a row (`epsilon_pair`), which also holds against a simulator (theorem
+`simulator-to-pair`). It is under `Priors`, and nothing else may be published about the same rows: a ledger
+takes one such charge, and no other. Theorems `shifted-sums`, `undisclosed-rows` and `count-corners` bound the
+uncertainty from the other rows.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ class ExactAssignment(Assignment):
         return Approximate(epsilon=self.epsilon, delta=up(self.delta))
 
     def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> NoisyParts:
-        """The true numbers, if the table has as many rows as the stated number of unknown ones; the number of rows is
+        """The true numbers, if the table has at least the stated number of unknown rows; the number of rows is
         public.
         """
         rows = int(np.ravel(cells[-1].values[CountRows()])[0])
@@ -344,9 +345,8 @@ class DiscardingAssignment(TruncatedAssignment):
     """Discards a few rows at random. Counts from the threshold on are exact for the remaining rows, and all others
     become 0.
 
-    The theorem compares with the same release without the row, at (epsilon, delta); between two values of a row,
-    which is what
-    is charged, that is (2 epsilon, (1 + e^epsilon) delta) (theorem `simulator-to-pair`).
+    The theorem compares with the same release without the row, at (epsilon, delta). The charge is between two
+    values of a row: (2 epsilon, (1 + e^epsilon) delta) (theorem `simulator-to-pair`).
     """
 
     size: FixedSize
@@ -445,6 +445,6 @@ def _discarding(question: Question, price: Price, given: SampledGiven) -> tuple[
 
 
 def _below(value: Fraction) -> float:
-    """A float that is not above it, since a release never uses more than its price."""
+    """A float of at most this value, since a release never uses more than its price."""
     near = float(value)
     return near if Fraction(near) <= value else math.nextafter(near, 0.0)

@@ -1,9 +1,9 @@
 """The expected error of a release, before a row is read: from the noise and, if needed, a guess at the number of rows.
 
 The error of a count or a sum is the noise itself. The error of a mean, a share, a ratio or a variance is roughly the
-noise divided by the number of rows, which is unknown in advance. With `rows`, a public guess, the preview shows it for
-a cell with that many rows and values in the middle of the declared range, or around a guessed value. The error of a
-quantile is an error of ranks; with `rows` and a guessed spread the preview shows it in values.
+noise divided by the number of rows, which is unknown in advance. With `rows`, a public guess, the preview shows
+it for a cell with that many rows and values in the middle of the declared range, or around a guessed value. The
+error of a quantile is an error of ranks; with `rows` and a guessed spread the preview shows it in values.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ def expected(
 ) -> Expected:
     """The error of one cell, and beside it a lower bound for every mechanism.
 
-    If rows are declared to be draws from a population, also the sampling error alone, in the worst case of a value
-    in its range (theorem `risk-decomposition`: the two errors add up).
+    If rows are declared draws from a population, also the sampling error alone, in the worst case of a value in
+    its range (theorem `risk-decomposition`: the two errors add up).
     """
     found = _expected(question, assignment, confidence=confidence, rows=rows, guess=guess or NO_GUESS)
     found = _with_floor(found, question, assignment, rows)

@@ -42,7 +42,7 @@ from tacit.statistics.invariants import valid_counts
 
 
 def fitted(question: Question, price: Price) -> Iterator[tuple[str, Assignment]]:
-    """Every mechanism that serves all tables of the question at once and keeps to the price, with its name."""
+    """All mechanisms within the price that serve all tables of the question at once, with their names."""
     noisy = [p for p in question.parts if not p.exact and not question.sensitivities[p.name].none]
     epsilon = pure_within(price)
     if question.tables is None or epsilon is None or not noisy:
@@ -137,7 +137,7 @@ def _agreement(facts: CountTables, names: tuple[str, ...], sizes: tuple[int, ...
 
 @lru_cache(maxsize=8)
 def _image(facts: CountTables, names: tuple[str, ...], sizes: tuple[int, ...], bins: int) -> Image | None:
-    """All changes that one row can make to the counts, listed once for a question; None if they are too many."""
+    """All changes that one row can make to the counts, listed once for a question; None if there are too many."""
     if sum(sizes) > MOST_COUNTS:
         return None
     patterns = _patterns(facts, names, sizes, bins)
@@ -168,7 +168,7 @@ def _patterns(
 def fits_tables(mechanism: TableMechanism, parts: Sequence[str], question: Question) -> bool:
     """Whether this mechanism is made for the tables of this question, and for a move at least as large.
 
-    The account decides whether its noise is large enough for the price: its event follows from its own numbers.
+    The account decides whether its noise is large enough for the price; its event follows from its own numbers.
     """
     facts = question.tables
     cells = {p.name: p.cells or 0 for p in question.parts}

@@ -27,7 +27,7 @@ from tacit.statistics.moments import LEVELS, RegressionMoments
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Coefficients:
-    """The constant and one slope a column, in the columns' own units, with intervals that hold all at once.
+    """The constant and one slope a column, in the columns' own units, with simultaneous intervals.
 
     They cover the least-squares coefficients of the declared, clamped and scaled data, and are unbounded where the
     noise may hide whether a solution exists (theorem `noisy-least-squares`).

@@ -38,7 +38,7 @@ class Guess:
             raise InvalidParameter(parameter="guess spread", value=self.spread, must="be above 0")
 
     def in_values(self, ranks: float, *, share: float, rows: int) -> float | None:
-        """An error of this many ranks as one in values, if the values lie about as a normal distribution.
+        """An error of this many ranks in units of values, if the values are roughly normal.
 
         Around the quantile q of n such values with standard deviation s a rank takes s / (n phi(z_q)).
         """

@@ -1,8 +1,8 @@
 """Intervals for the noise: value, low, high of every cell, from the noisy parts and the known laws of their noise.
 
 They cover the statistic of the declared, clamped and bounded data with at least the stated probability, whatever these
-data are. Every certificate names what the intervals leave out: clamping, rounding and dropping of values, and the
-sampling of the people from a population. All of this is post-processing.
+data are. Every certificate names the limits of the intervals: clamping, rounding and dropping of values, and
+the sampling of people from a population. All of this is post-processing.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ def _half(mechanism: PartNoise | None, level: Fraction, coordinates: int = 1) ->
 def margin_of(noises: Sequence[PartNoise | None]) -> Pivot:
     """At least 0 where |sum w_i X_i| = |value| is within its quantile; continuous, for a search.
 
-    The noises of one assignment are of one kind, which knows the law of their sums.
+    The noises of one assignment are of one kind, whose class has the distribution of their sums.
     """
     held = [(i, n) for i, n in enumerate(noises) if isinstance(n, CellNoise)]
     if not held:

@@ -1,4 +1,4 @@
-"""The ledger of a table: the one beside its data, or the one named in a note there.
+"""The ledger of a table, beside its data or named in a note there.
 
 Beside `visits.parquet` lie
 
@@ -8,11 +8,10 @@ Beside `visits.parquet` lie
 
 so that a copied or renamed plan, a second plan, another spelling of the path or a link to the file all find the same
 budget. So does another name of the same file in its folder (a hard link), by device and inode. A file with names
-outside of its folder gets no new ledger unless it is asked for: its ledger may lie beside one of those names. A table
-also gets no existing ledger that knows none of its names, here or beside that ledger.
-A second ledger for a table with one is refused in the same way.
-It never depends on the contents of the data. A copy of the data in another folder is not
-known as such (docs/known-limits.md).
+outside of its folder gets no new ledger unless it is asked for: its ledger may lie beside one of those names. A
+table also gets no existing ledger that knows none of its names, here or beside that ledger. A second ledger for
+a table with one is refused in the same way. It never depends on the contents of the data. A copy of the data in
+another folder is not known as such (docs/known-limits.md).
 """
 
 from __future__ import annotations
@@ -141,7 +140,7 @@ class Home:
             )
 
     def admits_a_new_one(self) -> None:
-        """Refuse to make a ledger for a file that has names elsewhere: it would be a second budget if they have one."""
+        """Refuses to make a ledger for a file with other names elsewhere, because it would be a second budget."""
         if self.away:
             raise LedgerError(
                 ledger=str(self.default),
@@ -165,8 +164,8 @@ class Home:
 
     @contextmanager
     def alone(self, wait_seconds: float) -> Iterator[None]:
-        """Only one process at a time looks for the ledger of a table here and makes it: two at once would make two
-        budgets.
+        """Lets only one process at a time find or make the ledger of a table here, because two at once would
+        make two budgets.
 
         The lock is on the folders themselves, and ends with its process. On file systems without locks there is no
         lock.
@@ -207,7 +206,7 @@ class Home:
 
 
 def home_of_files(paths: Iterable[Path]) -> Home | None:
-    """The folders that may hold the ledgers of these very files, which are read now."""
+    """The folders that may contain the ledgers of these files, read now."""
     named, away = _all_names(_real(path.expanduser()) for path in paths)
     places = tuple(dict.fromkeys(map(_beside, named)))
     return Home(places=places, away=away) if places else None
@@ -216,8 +215,8 @@ def home_of_files(paths: Iterable[Path]) -> Home | None:
 def home_of(data: Any, table: str) -> Home | None:
     """The folders that may hold a table's ledgers; None for a table that is not in files.
 
-    Several files that are one table are at home beside each of them, however many; those of a pattern
-    (`tacit.files(..., pattern=True)`) in the folder before it, too.
+    A table of several files has its home beside each of them; the files of a pattern (`tacit.files(...,
+    pattern=True)`) also in the folder before it.
     """
     if hasattr(type(data), "private"):
         # One budget for all tables that tell of the same people: the first one's, remembered beside the others.
@@ -243,8 +242,8 @@ def home_of(data: Any, table: str) -> Home | None:
 
 
 def refuse_protected(data: Any) -> None:
-    """Refuses a join with a table that is declared public and has a ledger: it describes people, whose budget would
-    not be charged.
+    """Refuses a join with a table that is declared public and has a ledger, since the people in it have a
+    budget that would not be charged.
     """
     if not hasattr(type(data), "open_to_all"):
         return
@@ -284,7 +283,7 @@ def _locked(folder: Path, held: ExitStack, until: float) -> bool:
 
 
 def _all_names(paths: Iterable[Path]) -> tuple[list[Path], tuple[Path, ...]]:
-    """These files, each followed by its other names in its folder; and the files that have names in other folders.
+    """These files, each followed by its other names in its folder, and the files with names in other folders.
 
     A file of several names has them by hard links, which the disk counts. Only its own folder is looked through.
     """
@@ -432,8 +431,8 @@ class LedgerResolver:
     def for_charging(self, facts: Facts | None = None) -> Ledger:
         """The ledger, if these rows may be charged to it: a twin's to a rehearsal's, and real ones to a real one.
 
-        facts: those of the table that was opened. Its very files must have this ledger and no other, and get a note of
-        it: a pattern may match more of them by now than when the ledger was found.
+        facts: those of the table that was opened. Each of its files must have this ledger and no other, and
+        gets a note of it: a pattern may match more files now than when the ledger was found.
         """
         ledger = self.made()
         # A table that was public when the curator was made may have a ledger by now.
@@ -455,7 +454,7 @@ class LedgerResolver:
         return ledger
 
     def for_looking(self, facts: Facts) -> Ledger:
-        """The ledger, if it keeps a mark as long as the table exists: a file's ledger, but not that of a session."""
+        """The ledger, if its mark lasts as long as the table: a file's ledger, but not that of a session."""
         if home_of(self._data, self.table) is not None and self._named is None and self.existing() is None:
             raise InvalidParameter(
                 parameter="ledger", value=None, must="be named before somebody looks at a file",
@@ -464,7 +463,7 @@ class LedgerResolver:
         return self.for_charging(facts)
 
     def known_of(self, paid: Ticket) -> dict[str, Any]:
-        """The table's name, and the ledger's reservation about the plan: a look at the data that is older than it."""
+        """The table's name, and the ledger's remark about the plan: an earlier look at the data."""
         request = paid.request
         return {
             "table": self.table,

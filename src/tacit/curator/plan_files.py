@@ -126,7 +126,7 @@ def parse_toml(text: str, *, parameter: str, name: str) -> dict[str, Any]:
 
 
 def _odd(value: Any, depth: int = 0) -> str:
-    """Values that no plan may hold, under any key; empty for a valid plan."""
+    """Values that no plan may contain, under any key; empty for a valid plan."""
     if depth > MOST_DEPTH:
         return "it is nested too deeply"
     if isinstance(value, dict | list):

@@ -1,8 +1,8 @@
 """Plans that were made before: the same question at the same price is priced once a curator.
 
 A plan follows from the query, the schema, the unit and the budget. No row is read for it, so keeping it reveals
-nothing. Two values are the same query if they are equal and print alike: 1, 1.0 and True are equal, and are different
-words in a certificate, though 1 and 1.0 are one question.
+nothing. Two values are the same query if they are equal and print alike: 1, 1.0 and True are equal, but a
+certificate shows them differently, and 1 and 1.0 are one question.
 """
 
 from __future__ import annotations
@@ -146,8 +146,8 @@ def candidates(question: Question, price: Price) -> Iterator[tuple[str, Assignme
 
 
 def _single(question: Question, price: Price) -> Iterator[tuple[str, Assignment]]:
-    """Staircase noise, if its error is clearly below that of Laplace noise: for one number, many steps and a large
-    epsilon.
+    """Staircase noise, if its error is clearly below that of Laplace noise, for one number, many steps and a
+    large epsilon.
 
     Its event states its epsilon only, so a slightly smaller error would cost a worse composition.
     """
@@ -163,7 +163,7 @@ def _single(question: Question, price: Price) -> Iterator[tuple[str, Assignment]
 
 
 def _best(direct: Assignment, others: dict[str, Assignment]) -> Assignment:
-    """The best candidate; independent noise comes first, and keeps its own reason if no other beats it."""
+    """The best candidate. Independent noise comes first, and keeps its own reason if no other beats it."""
     name, best = law_of(direct), direct
     errors = {name: direct.mean_error} | {n: t.mean_error for n, t in others.items()}
     for other, assignment in others.items():
@@ -180,7 +180,7 @@ def needs_delta(question: Question) -> bool:
 
 
 def is_gaussian(question: Question) -> bool:
-    """Whether only Gaussian noise exists for it, so that it takes a part of a mu and never of an epsilon."""
+    """Whether it takes only Gaussian noise, and so a part of a mu and never of an epsilon."""
     return question.statistic.fits == "function" and not isinstance(question.statistic, PureDensity)
 
 
@@ -204,7 +204,7 @@ MOST_CUTS = 8
 def divided(
     asks: Sequence[Query], questions: Sequence[Question], total: Price | None, *, earlier: bool = False
 ) -> list[Price]:
-    """The price of each ask: its own, or its share of the plan's."""
+    """The price of each query: its own, or its share of the plan's."""
     sharing = [i for i, a in enumerate(asks) if a.price is None]
     if sharing and total is None:
         raise InvalidParameter(
@@ -287,7 +287,7 @@ def _approximate(
         return {i: common.part(squared[i] / shared) for i in rest}
 
     def keys(rest: Sequence[int]) -> dict[int, Price]:
-        """Releases that need a delta share it with those that divide a mu, and with no others."""
+        """Releases that need a delta share it with those that divide a mu only."""
         at = delta / _sum(linear, [*rest, *needy]) if needy else delta
         return {i: Price(epsilon=epsilon * linear[i] / whole, delta=at * linear[i]) for i in needy}
 
@@ -434,8 +434,8 @@ class Planned:
 class Plan:
     """Releases that are fixed together, and their common price in the budget's terms.
 
-    `digest` is that of the request (`tacit.curator.request`): of the query, and of nothing that was chosen. For a plan
-    read from a record, it is the charged digest, whichever version wrote it.
+    `digest` is that of the request (`tacit.curator.request`): of the query, and of nothing that was chosen. For
+    a plan read from a record, it is the charged digest of any version.
     """
 
     releases: tuple[Planned, ...]
@@ -502,7 +502,7 @@ class Plan:
 
     @property
     def priors(self) -> Priors | None:
-        """The priors under which the charge holds, for an exact answer, the only release of its plan."""
+        """The priors of the charge, for an exact answer, the only release of its plan."""
         condition = self.releases[0].assignment.condition
         return condition if isinstance(condition, Priors) else None
 
@@ -701,7 +701,7 @@ def _questions(asks: Sequence[Query], schema: Schema, unit: Unit, *, earlier: bo
 
 
 def _promise(a: Query, guarantee: Guarantee) -> Guarantee:
-    """With public totals the bound compares tables that agree on them, and says so."""
+    """With public totals the bound compares tables with the same totals, and says so."""
     return guarantee if a.public is None else a.public.restrict(guarantee)
 
 

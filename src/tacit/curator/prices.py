@@ -1,7 +1,7 @@
 """The offer for a release: a price in one of the field's currencies, or an accuracy.
 
-Numbers that people type are decimals: 0.2 means one fifth, not the binary number nearest to it. They are kept as
-fractions, noise is calibrated to the fractions, and the ledger adds fractions, so that five times 0.2 is 1.
+Numbers that people type are decimals: 0.2 means one fifth, not the binary number nearest to it. Prices,
+calibration and ledger use fractions, so that five times 0.2 is 1.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SMALLEST = Fraction(1, 10**30)
 
 
 def decimal(parameter: str, value: object) -> Fraction:
-    """The number that was typed, exactly: a float stands for its shortest decimal."""
+    """The typed number, exactly: a float stands for its shortest decimal."""
     exact = _exact(value)
     if exact is None:
         raise InvalidParameter(
@@ -104,9 +104,9 @@ def flag(parameter: str, value: object) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """One of: epsilon (pure); epsilon and delta; rho; mu; or an accuracy, `within` at a confidence.
+    """One of epsilon (pure); epsilon and delta; rho; mu; or an accuracy, `within` at a confidence.
 
-    `simultaneous` means that all cells stay within the error at once; without it, each cell separately. With an
+    With `simultaneous` all cells stay within the error at once, otherwise each cell separately. With an
     accuracy, `delta` is the largest delta that may be spent if that makes it cheaper. `weight` is a share of a plan's
     price; a release with a weight has no price of its own.
     """

@@ -401,7 +401,7 @@ def _shares(question: Question) -> tuple[Fraction, ...]:
 
 
 def made_for(assignment: SelectedRanks, question: Question) -> bool:
-    """Are choices and counts made for this question: its shares, its unit, and its sensitivity?
+    """Whether choices and counts belong to this question: its shares, its unit, and its sensitivity.
 
     The counts' share of the price is not compared: both prices are part of the charge.
     """
@@ -440,7 +440,7 @@ def _fits(assignment: SelectedRanks, question: Question) -> bool:
 
 
 def _bins(finest: int, wanted: float | None) -> int:
-    """The smallest sufficient number of ranges: the finest ones, halved as long as they are more than wanted."""
+    """The smallest sufficient number of ranges: the finest ones, halved while there are too many."""
     bins = finest
     while wanted is not None and bins % 2 == 0 and bins / 2 >= max(wanted, 2):
         bins //= 2

@@ -106,8 +106,8 @@ class OnRandomData(Assignment):
         return self.exact_below(rows) > 0
 
     def _rows(self, total: int) -> int | None:
-        """The number of rows that decides: the public one, or else the declared one; None if the table has fewer rows
-        than declared.
+        """The decisive number of rows: the public one, or else the declared one; None if the table has fewer
+        rows than declared.
         """
         least = self.given.rows
         public = self.neighbours is Neighbours.REPLACE_ONE
@@ -181,7 +181,7 @@ class OnRandomData(Assignment):
         )
 
     def finish(self, question: Question, noisy: NoisyParts, estimate: Estimate) -> Estimate:
-        """Whole numbers that are not negative: exact cells stay, and if n is public, all add up to it."""
+        """Whole non-negative numbers: exact cells stay, and if n is public, all add up to it."""
         value = np.asarray(estimate.value, dtype=np.float64)
         free = ~_all(self.exact_cells(noisy)).reshape(value.shape)
         total = None
@@ -298,7 +298,7 @@ ALL_ROWS = Aggregation(aggregates=(CountRows(),))
 
 
 def fits(question: Question) -> bool:
-    """Whether a mechanism exists for it: known cells, at most one for each row, with noise on each."""
+    """Whether a mechanism exists: known cells, at most one for each row, with noise on each."""
     if not question.statistic.one_cell_a_row or not question.known_keys or len(groups_of(question)) != 1:
         return False
     # A count of all rows is large, or public: there is no small cell.
@@ -314,7 +314,7 @@ def complete(question: Question) -> bool:
 def assign_on_random_data(
     question: Question, price: Price, given: Given, plain: Assignment, *, budget: Bound | None = None
 ) -> tuple[Question, Assignment]:
-    """Exact small cells if they are allowed; otherwise the plain assignment, which says so and spends no gamma."""
+    """Exact small cells if allowed; otherwise the plain assignment, which spends no gamma."""
     if not replaced(question.unit) and given.rows is None:
         raise InvalidParameter(
             parameter="rows", value=None, must="be in given, where rows are added or removed",

@@ -140,7 +140,7 @@ class Moved:
 
 
 def integers_of(planned: Planned, cells: Any) -> dict[str, Any] | None:
-    """The true integers before the noise: arrays, or by key; None if a mechanism reads something else."""
+    """The true integers before the noise: arrays, or by key; None if a mechanism reads anything else."""
     question: Any = planned.question
     if hasattr(question, "occupied"):
         keys, counts = question.occupied(cells)
@@ -226,8 +226,8 @@ class ReleaseSteps:
 def steps_of(planned: Planned, tables: Sequence[Any], *, seed: int) -> list[ReleaseSteps]:
     """One release on several tables under the same words.
 
-    Tables of distributions are made after some draws and then kept; here they are made in a first run that does not
-    count, so that the order of the tables does not show.
+    Some tables of distributions are made after draws and then kept. A first run, which does not count, makes
+    them here, so that their order does not show.
     """
     source = RecordedWords(seed)
     kept, lazy_inversion.SMALL = lazy_inversion.SMALL, 0
@@ -323,7 +323,7 @@ def outputs_of(planned: Planned, left: Any, right: Any) -> Callable[[Any], Any]:
     """One release as a function of its input, shown where the two tables differ.
 
     A release of thousands of numbers is shown by the entries that the pair moves and by their sum along the
-    difference of the true integers. This is a function of the release, so that a bound for it holds for the release.
+    difference of the true integers. It is a function of the release, so a bound for it holds for the release.
     """
     places = _places(planned, left, right)
 

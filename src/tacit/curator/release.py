@@ -46,8 +46,8 @@ SHORT = 1 << 20
 class Release:
     """The published answer: `table` has the keys, value, low and high of every cell.
 
-    `publishable` is False for noise from a seeded source, which is for tests; `made_up` is True if the table says
-    of itself that it describes nobody. `corrections` says whether it was withdrawn or replaced since.
+    `publishable` is False for noise from a seeded source, which is for tests; `made_up` is True if the table
+    declares that it describes nobody. `corrections` says whether it was withdrawn or replaced since.
     """
 
     planned: Planned
@@ -330,7 +330,7 @@ def read_release(
     spent: Guarantee, remaining: Guarantee, replayed: bool, said: tuple[Correction, ...] = (),
     agreed: Estimate | None = None,
 ) -> Release:  # fmt: skip
-    """One release of a recorded answer; `agreed` has its numbers if they agree with those of other releases."""
+    """One release of a recorded answer; `agreed` has its numbers if they agree with other releases."""
     if agreed is not None:
         estimate = agreed
     elif planned.ask.sampling and isinstance(planned.question.form, Share | Average):

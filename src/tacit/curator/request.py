@@ -19,8 +19,8 @@ meaning needs a new format.
 Every spelling of a question gives the same text: 1, 1.0 and Fraction(1) are one number, `age > 5.0` is `age > 5`, and
 a plan's price and assumptions become those of its only release. Nothing is computed for it: `not (a > 5)` is
 another text than `a <= 5`. Format 3 wrote numbers and filters as they were typed, and format 4 at first the edges of
-`ranges` and the tables of distributions. Both are frozen below, and are looked up second (`earlier_digests`), so that
-answers recorded under them stay free.
+`ranges` and the tables of distributions. Both are frozen below and looked up second (`earlier_digests`), so
+that answers recorded under them stay free.
 """
 
 from __future__ import annotations
@@ -80,9 +80,9 @@ MOST_ROWS = 10**15
 class Given:
     """The assumption about the data: none (gamma 0, differential privacy), or random data with this gamma.
 
-    `rows` is a least number of rows, which is declared; under replace-one the number of rows is public, and it may be
-    left out. `small_cells` publishes small cells exactly, and not only the empty ones. `fixed_before` declares that
-    the plan was fixed before any other release about the data was seen.
+    `rows` is a declared lower bound on the number of rows; under replace-one the number of rows is public, and
+    it may be left out. `small_cells` publishes small cells exactly, and not only the empty ones. `fixed_before`
+    declares that the plan was fixed before any other release about the data was seen.
     """
 
     gamma: Fraction
@@ -779,9 +779,9 @@ def _reading(reading: Mapping[str, Any], typed: bool) -> dict[str, Any]:
 def declared_files(data: Any, base: Path | None, public: Sequence[str] = ()) -> dict[str, Any]:
     """The files that were declared, table by table, relative to a folder: known without looking at a file.
 
-    `protected` are the tables about people, `public` the tables that were declared public. A table outside of files is
-    null; a public one is named by a digest of its content (`Facts.public`), since it has no name that distinguishes it
-    from another. Several files of one table are a set: their order does not matter.
+    `protected` are the tables about people, `public` the tables that were declared public. A table outside of
+    files is null. A public one is named by a digest of its content (`Facts.public`), since it has no other
+    name. Several files of one table are a set: their order does not matter.
     """
     protected = data.private if isinstance(data, Joined) else (data,)
     shared = data.open_to_all if isinstance(data, Joined) else ()

@@ -152,9 +152,7 @@ class RunningTotal:
         return low
 
     def release(self, step: int) -> Figure:
-        """The figure of this step, a number from 1: from the record if it is there, else the next figure, computed
-        now.
-        """
+        """The figure of this step, a number from 1: from the record, or else the next figure, computed now."""
         step = whole("step", step)
         if not 1 <= step <= self.series.factor.steps:
             raise InvalidParameter(

@@ -127,7 +127,7 @@ NUMBER = re.compile(r"-?[0-9]{1,30}", re.ASCII)
 def _in_order(keys: Sequence[Any], named: Any, axes: Sequence[Axis]) -> list[int]:
     """The places of the named keys, in the order of their text, or of the whole numbers in it.
 
-    Unknown keys alone come in an order that differs by engine; beside declared ones they are sorted by text already.
+    Only unknown keys come in an order that differs by engine; beside declared ones they are sorted by text already.
     """
     chosen: list[int] = np.flatnonzero(named).tolist()
     if all(isinstance(a, OpenAxis) for a in axes):
@@ -226,7 +226,7 @@ def conditional_intervals(
 
 
 def _first(reached: Any, low: Any, high: Any) -> Any:
-    """The first n in low..high at which a monotone condition holds; high if it never holds before."""
+    """The first n in low..high at which a monotone condition holds; high if there is none before."""
     low, high = low.copy() - 1, high.copy()
     while bool((high - low > 1).any()):
         middle = (low + high) // 2

@@ -26,13 +26,12 @@ from tacit.guarantees.units import Coupled
 class ExactAnswer:
     """An exact answer is (epsilon, delta)-private in the sense of Groce 2014, Def. 5.3, under `assumptions` only.
 
-    `epsilon` is against the named simulator, which sees all rows but the protected one; `epsilon_pair` is between two
-    values of that row, to somebody who knows which of the assumed distributions holds: to others a value may
-    tell the distribution, and
-    the distribution the answer (it is at most twice as large in this sense, and None if it is not computed or
-    not finite).
-    Both are upper ends. `rows` is None if their number is itself random. `threshold` is for truncated histograms.
-    `group` is the number of rows that are hidden together. `details` holds further numbers for the machine format.
+    `epsilon` is against the named simulator, which sees all rows but the protected one. `epsilon_pair` is
+    between two values of that row, for somebody who knows which of the assumed distributions holds; to others a
+    value may reveal the distribution, and the distribution the answer. It is at most twice `epsilon`, and None
+    if it is not computed or not finite. Both are upper ends. `rows` is None if their number is itself random.
+    `threshold` is for truncated histograms. `group` is the number of rows that are hidden together. `details`
+    holds further numbers for the machine format.
     """
 
     statistic: str
@@ -146,7 +145,7 @@ def delta_out_of_reach(
 ) -> NoLaw:
     """The refusal of a delta that no epsilon reaches, with the smallest one that some epsilon does.
 
-    `ours` says that the limit belongs to a bound of ours; the truth may lie below it.
+    `ours` says that the limit comes from a bound of ours; the truth may lie below it.
     """
     which = "that this bound reaches" if ours else "possible"
     if ours and reason == UNREACHED:

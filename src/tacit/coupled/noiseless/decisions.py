@@ -93,7 +93,7 @@ def factor_of_answers(
 
 
 def floor_of_answers(tails: LeadTails, thresholds: np.ndarray, score: int, instead: int) -> float:
-    """The delta that remains at every factor: the probability of an answer that the other world never gives."""
+    """The remaining delta at every factor: the probability of an answer that the other world never gives."""
     real, ideal = tails.at(thresholds - score), tails.at(thresholds - instead)
     # Places 0 and 2 are upper ends of the two answers, 1 and 3 lower ones.
     left = [
@@ -153,7 +153,9 @@ def score_tails(law: RowLaw, scores: dict[int, int], hidden: int, delta: float) 
 
 
 def flip_bound(tails: LeadTails, thresholds: np.ndarray, scores: Iterable[int]) -> float:
-    """The largest probability that a row with one of these scores turns the answer: R lies between c - s and c."""
+    """The largest probability that a row with one of these scores changes the answer: R lies between c - s and
+    c.
+    """
     worst = 0.0
     for score in set(scores):
         if score == 0:
@@ -216,8 +218,8 @@ def changes(
     """An upper limit, over all rows, on the chance that one row changes the estimate. It is too low with chance
     `wrong`.
 
-    The limit of the largest count is the largest limit, and so no lower than that of the worst row: nothing is divided
-    among the rows and the distributions. `delta` is what the theorem claims, the limit and `wrong` together.
+    The limit of the largest count is the largest limit, and so no lower than that of the worst row. No level is
+    divided among rows and distributions. `delta` is what the theorem claims, the limit and `wrong` together.
     """
     if draws * hidden * len(laws) > MOST_ROWS_DRAWN:
         raise InvalidParameter(
@@ -286,7 +288,7 @@ NEAR = 1e-12
 
 
 def decision_delta(delta: object) -> float:
-    """A delta that can be asked for; 0 too, as a decision among a few answers may reach it."""
+    """A valid delta; 0 too, since a decision among a few answers may reach it."""
     return 0.0 if probability("delta", delta, below_one=True) == 0 else wanted_delta(delta)
 
 
@@ -354,12 +356,11 @@ def exact_map(
 ) -> ExactAnswer:
     """The source distribution of the rows, published exactly: the epsilon at this delta.
 
-    The rows are independent draws of one of the distributions; `weights` are the prior weights of the estimator, and
-    nothing follows from them about the truth. Scores ln f_j are rounded to 1/64: the estimator uses the rounded ones.
-    For more than two distributions epsilon is 0 and delta is a union over pairs.
-    Where that is too large, small tables are summed
-    exactly (theorem `largest-best`), and for larger ones `draws` tables that are simulated may certify the delta
-    (theorem `simulated-stability`): one simulation, wrong with a hundredth of delta.
+    The rows are independent draws of one of the distributions. `weights` are the prior weights of the
+    estimator, and say nothing about the truth. Scores ln f_j are rounded to 1/64: the estimator uses the
+    rounded ones. For more than two distributions epsilon is 0 and delta is a union over pairs. If that is too
+    large, small tables are summed exactly (theorem `largest-best`). For larger ones `draws` simulated tables
+    may certify the delta (theorem `simulated-stability`): one simulation, wrong with a hundredth of delta.
     """
     size, unknown = rows_and_unknown(n, unknown_rows)
     target = wanted_delta(delta)
@@ -485,9 +486,10 @@ def _union(
 ) -> float:
     """An upper end of the probability under distribution j that removing a row changes the largest of several sums.
 
-    The smaller of two unions, for every value of the row. (i) If the answer changes from a to b, so does the order of
-    a and b: the bound sums the chance of that over pairs. (ii) If it changes, it is not j before or after: the sum
-    over the others b of the chance that b is not behind j with or without the row. Ties go to the first.
+    The smaller of two unions, for every value of the row. (i) If the answer changes from a to b, so does the
+    order of a and b: the bound sums the probability of that over pairs. (ii) If it changes, it is not j before
+    or after: the sum over the others b of the chance that b is not behind j with or without the row. Ties go to
+    the first.
     """
     law = laws[j]
     turned, beaten = (dict.fromkeys(law.support, 0.0) for _ in range(2))
@@ -576,12 +578,12 @@ def exact_mode(
 ) -> ExactAnswer:
     """The most frequent category, published exactly, for independent rows with these probabilities.
 
-    For two categories, and for more of them in small tables of unknown rows, epsilon is that of the best simulator
-    (theorem `largest-best`), and `details` has the one of the simulator without the row beside it. Otherwise epsilon
-    is 0 and delta a bound: a row of category x turns the mode only if it lifts x past a category that led by exactly
-    that much, so the bound is the sum over the other categories of one probability of a difference of counts (ties go
-    to the first of the mapping), and at most the probability that it lifts x past the likeliest category. Known rows
-    may have led to any lead: then the most likely differences count.
+    For two categories, and for more in small tables of unknown rows, epsilon is that of the best simulator
+    (theorem `largest-best`), and `details` has that of the simulator without the row. Otherwise epsilon is 0
+    and delta a bound. A row of category x changes the mode only if it lifts x past a category that led by
+    exactly that much. So the bound is the sum over the other categories of one probability of a difference of
+    counts (ties go to the first of the mapping), and at most the probability that it lifts x past the likeliest
+    category. Known rows may have led to any lead: then the most likely differences count.
     """
     size, unknown = rows_and_unknown(n, unknown_rows)
     target = decision_delta(delta)
@@ -744,10 +746,10 @@ def exact_argmax(
 ) -> ExactAnswer:
     """The column with the largest total over n rows, published exactly: the epsilon at this delta.
 
-    `columns` has the distribution of each column; an earlier column wins a tie. For two columns, and for more of them
-    in small tables of unknown rows, epsilon is that of the best simulator (theorem `largest-best`); otherwise it is 0,
-    and a delta that a union bound does not reach is refused. With `unknown_rows` the known ones may lean any way: the
-    worst lead counts.
+    `columns` has the distribution of each column; an earlier column wins a tie. For two columns, and for more
+    in small tables of unknown rows, epsilon is that of the best simulator (theorem `largest-best`). Otherwise
+    it is 0, and a delta below the union bound is refused. With `unknown_rows` the known ones may lean any way:
+    the worst lead counts.
     """
     size, unknown = rows_and_unknown(n, unknown_rows)
     target = decision_delta(delta)
@@ -841,7 +843,7 @@ class _Lead:
         return flip_bound(self.tails, self.places(wins, known), (self.least, self.most))
 
     def places(self, wins: int, known: bool) -> np.ndarray:
-        """The needed lead; with known rows, which may lean any way, every lead that can matter."""
+        """The needed lead; with known rows, whose scores may be anything, every lead that can matter."""
         return self.tails.anywhere(max(abs(self.least), abs(self.most))) if known else np.array([wins])
 
     def lost(self, wins: int) -> float:

@@ -2,8 +2,8 @@
 
 The simulator is the truncated histogram without the row. Cells are independent given the row, so that one cell
 decides: `thresholds` has its exact delta, worst over the cell's mean. Samples of a fixed size need a few rows
-discarded at random (`discarding`). Beside it: the same table as differential privacy of the population, for somebody
-who draws the sample himself in secret (Gehrke, Hay, Lui, Pass 2012), and crowd-blending privacy.
+discarded at random (`discarding`). Beside it: the same table as differential privacy of the population, if the
+custodian draws the sample in secret (Gehrke, Hay, Lui, Pass 2012), and crowd-blending privacy.
 """
 
 from __future__ import annotations
@@ -405,7 +405,7 @@ class FixedSize:
 
     @property
     def size_delta(self) -> Interval:
-        """delta_N: the chance of either end of the number of kept rows, seen by somebody who was kept."""
+        """delta_N: the probability of either end of the number of kept rows, seen by a kept person."""
         half = self.discards // 2
         with precision(_DISCARDING_BITS):
             x = (-ball(Fraction(self.size_epsilon))).exp()
@@ -438,7 +438,7 @@ class FixedSize:
     def kept(self, counts: NDArray[np.int64], source: Source) -> NDArray[np.int64]:
         """The counts of cells after discarding; rows outside all cells may be discarded too.
 
-        Rows of one cell are alike, so their places do not matter: they are numbered cell after cell.
+        Rows of one cell are alike, so they are numbered cell after cell.
         """
         ends = np.cumsum(np.ravel(counts))
         refuse_if(len(ends) and int(ends[-1]) > self.rows, "counts", "more rows", f"be of {self.rows} rows")
@@ -782,7 +782,7 @@ class SampledHistogram:
 def sample_then_truncate(*, rate: object, epsilon: float, delta: float) -> SampledHistogram:
     """The smallest threshold that makes it (epsilon, delta)-DP; theorem `sample-then-truncate`.
 
-    The database is the population; the sample must be drawn by anybody who releases, with exactly this rate, and stay
+    The database is the population. Whoever releases draws the sample with exactly this rate and keeps it
     secret: the protected fact is membership in the population, not in the sample.
     """
     law = sampling_of("binomial", rate)

@@ -5,9 +5,9 @@ first. For small tables the distribution of the answer, given the value of one r
 other rows.
 All terms are positive, so that rounding moves each probability by a known factor and no more.
 
-If the rows are independent and their distribution is known, the other rows say nothing about the protected one. So a
-simulator may as well draw its answer from one fixed distribution Q, and the best Q is a linear program (theorem
-`best-simulator`); for two answers it is a closed formula (theorem `largest-best`):
+If the rows are independent and their distribution is known, the other rows say nothing about the protected one.
+So a simulator may as well draw its answer from one fixed distribution Q. The best Q is a linear program
+(theorem `best-simulator`); for two answers it is a closed formula (theorem `largest-best`):
 
     e^epsilon = max( 1 + b - a - 2 delta,  (1 - 2 delta)/(1 - b + a),  root(a, b),  root(1-b, 1-a) ),
     root(u, v) = (sqrt(delta^2 + 4 u (v - delta)) - delta) / (2u),
@@ -117,7 +117,7 @@ def _normalised(law: Sequence[float]) -> dict[int, Fraction]:
 
 
 def _by_tables(gaps: Mapping[Scores, Fraction], hidden: int) -> Iterator[tuple[np.ndarray, Floats]]:
-    """Every table of this many rows without its order, and its probability: a chain of binomials, in pieces."""
+    """Every unordered table of this many rows with its probability: a chain of binomials, in pieces."""
     rows = np.array(list(gaps), dtype=np.int64).reshape(len(gaps), -1)
     weights = list(gaps.values())
     counts = np.zeros((1, 0), dtype=np.int64)
@@ -216,10 +216,9 @@ def log_up(factor: float) -> float:
 def told_by(laws: Sequence[AnswerLaws], delta: float) -> Told:
     """The loss of the answer if the rows follow one of these distributions.
 
-    With one distribution the best simulator is found. With several, one simulator must serve all of them: the
-    answer without
-    the row, or with one fixed value or a random one in its place; and no simulator is better than the best of
-    any distribution.
+    With one distribution the best simulator is found. With several distributions, one simulator must serve all
+    of them: the answer without the row, or with one fixed value or a random one in its place. No simulator is
+    better than the best of any distribution.
     """
     best = [_best(law, delta) for law in laws]
     least_factor, least_zero = max(b[0] for b in best), max(b[2] for b in best)
@@ -332,7 +331,8 @@ def best_of_two(
     """(Smallest factor e^epsilon at this delta, delta at epsilon = 0, no factor is below) against the best simulator.
 
     The first answer is given above some lead; a row adds between `least` and `most` to the lead. For every
-    threshold the simulator is the best: it knows the rows that move it (theorem `largest-best`).
+    threshold the simulator is the best one, because it knows the rows that move the threshold (theorem
+    `largest-best`).
     """
     # Ends from above and below of yes, then of no: for the row that helps least, and for the one that helps most.
     low, high = tails.at(thresholds - least), tails.at(thresholds - most)

@@ -2,9 +2,9 @@
 
     p(s) = (1/N) sum_k phi(k)^m e^{2 pi i k s / N},     phi(k) = sum_j w_j e^{-2 pi i k j / N}
 
-Only a few frequencies k matter: those are computed in ball arithmetic, so that a large power m loses no precision;
-the others are bounded by their modulus. Mass beyond the N points wraps around. It is a tail, bounded by Chernoff. Deep
-tails are computed again under a tilt w_j e^{t j}, which moves them to the middle (theorem `lattice-sums`).
+Ball arithmetic computes the few frequencies k that matter, so that a large power m loses no precision. The
+others are bounded by their modulus. Mass beyond the N points wraps around. It is a tail, bounded by Chernoff.
+Deep tails are computed again under a tilt w_j e^{t j}, which moves them to the middle (theorem `lattice-sums`).
 """
 
 from __future__ import annotations
@@ -348,8 +348,8 @@ class Shifted:
     several.
 
     Where S is one of several, with weights, the divergence is at most the weighted sum of theirs (joint convexity);
-    the weights are upper ends. `certain` is the probability of what hides nothing at all, and `slack` how far each
-    world may be from the distribution that was written down.
+    the weights are upper ends. `certain` is the probability of rows that hide nothing, and `slack` the distance
+    of each world from the stated distribution.
     """
 
     def __init__(
@@ -520,8 +520,8 @@ def chosen(top: int, factor: Callable[[dict[int, float]], float], *, even: bool 
     """The best simulator of two kinds: one value or a coin between two neighbours (by golden section), or a
     fair coin between the ends.
 
-    `factor` is the e^epsilon of a simulator, quasi-convex in its mean; any choice is valid, and a better one gives a
-    smaller factor.
+    `factor` is the e^epsilon of a simulator, quasi-convex in its mean. Any choice is valid; a better one gives
+    a smaller factor.
     """
     best = middle(top)
     least = factor(best)

@@ -152,7 +152,7 @@ def _rectangles(weights: tuple[Fraction, ...]) -> list[tuple[int, int, Fraction]
 
 
 def _stairs(law: RowLaw, steps: int = 3) -> list[Minorant]:
-    """Rectangles on what earlier ones left: together a staircase below the distribution."""
+    """Rectangles on the remainder of earlier ones: together a staircase below the distribution."""
     left, taken = list(law.weights), []
     for _ in range(steps):
         following = _rectangles(tuple(left))

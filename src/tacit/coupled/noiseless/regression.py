@@ -262,7 +262,7 @@ class Design:
         return Prism(mass=mass, points=count, half_ranges=(self.points // 2,) * (self.dimension + 1))
 
     def best_box(self, part: int) -> DesignBox:
-        """A good box, found by moving its sides; any box is right, a better one is smaller in epsilon."""
+        """A good box, found by moving its sides. Any box is valid; a better one has a smaller epsilon."""
         return _best_box(self, part)
 
     def _searched(self, part: int) -> DesignBox:

@@ -1,10 +1,9 @@
 """The assumed source of a row: a distribution on a declared grid, in exact rationals.
 
 Records lie on a grid low, low + step, ..., high. A continuous distribution is an assumption about the world. tacit
-records its rounding to the grid, with the tails on the two ends. Its probabilities are written with `DIGITS` binary
-digits; `rounding` bounds the total variation that this loses, and every delta that rests on the distribution
-counts it once
-for each row.
+records its rounding to the grid, with the tails on the two ends. Its probabilities have `DIGITS` binary digits.
+`rounding` bounds the lost total variation, which every delta that rests on the distribution counts once for
+each row.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ UNBOUNDED = (
 
 
 def as_typed(parameter: str, value: object) -> Fraction:
-    """A number as somebody typed it: the float 0.01 stands for one hundredth, a text such as "1/3" for a third."""
+    """A typed number: the float 0.01 stands for one hundredth, a text such as "1/3" for a third."""
     if isinstance(value, str):
         try:
             value = Fraction(value.strip()) if len(value) <= 60 and abs(_power(value)) <= 300 else None
@@ -113,7 +112,7 @@ class RowLaw:
         return all(w) and all(w[k] ** 2 >= w[k - 1] * w[k + 1] for k in range(1, len(w) - 1))
 
     def reduced(self) -> RowLaw:
-        """The same distribution on the coarsest grid that holds all its values: a sum never leaves that grid."""
+        """The same distribution on the coarsest grid with all its values: sums never leave that grid."""
         common = reduce(math.gcd, self.support)
         if common <= 1:
             return self

@@ -125,7 +125,7 @@ def _inside(law: RowLaw, low: Fraction, high: Fraction) -> tuple[int, int]:
 
 
 def _stairs(law: RowLaw, ends: Sequence[tuple[Any, Any]]) -> Minorant:
-    """The first rectangle as tall as fits, the next one on what it leaves, and so on."""
+    """The first rectangle as tall as possible, the next one on the remainder, and so on."""
     left, taken = list(law.weights), []
     for low, high in ends:
         first = rectangle(law, low, high).first
@@ -160,15 +160,12 @@ def exact_sum(
 ) -> ExactAnswer:
     """The epsilon, at this delta, of publishing the exact sum of n rows.
 
-    `rows` is the distribution of a row, or several: then all rows are drawn from one of them, and it is not
-    known from which.
+    `rows` is the distribution of a row, or several: then all rows come from one of them, and nobody knows which.
     `unknown_rows` of the n rows are unknown to the adversary, the protected one among them; all of them if left out.
-    `assume="known"` takes the distribution as known; the other words assume only that it contains the best
-    such shape, or the
-    one that is named (`triangle(-2, 0, 2)`; a rectangle also by `rectangle_over`), and any other distribution
-    on the same grid
-    and range that does is covered too. With `group`, what is hidden is a household or another group of up to this many
-    rows, which may be drawn together in any way (theorem `hidden-groups`).
+    `assume="known"` takes the distribution as known. The other words assume only that it contains the best such
+    shape, or the named one (`triangle(-2, 0, 2)`; a rectangle also by `rectangle_over`), and cover any other
+    distribution on the same grid and range that does. With `group`, up to this many rows are hidden together,
+    which may be drawn together in any way (theorem `hidden-groups`).
     """
     return _answer("sum", rows, n, delta, unknown_rows, assume, rectangle_over, grid, group)
 
@@ -498,9 +495,9 @@ def exact_count(
 ) -> ExactAnswer:
     """The epsilon, at this delta, of publishing the exact number of rows that are 1.
 
-    `probability` is one number, the known chance of a 1 in every row, or (a, b): each row has a chance of its own in
-    between. `unknown_rows` of the rows are unknown to the adversary, the protected one among them. With `group`, what
-    is hidden is a household of up to this many rows (theorem `hidden-groups`).
+    `probability` is one number, the known probability of a 1 in every row, or (a, b): the ends of the
+    probabilities of the rows. `unknown_rows` of the rows are unknown to the adversary, the protected one among
+    them. With `group`, what is hidden is a household of up to this many rows (theorem `hidden-groups`).
     """
     size, unknown = rows_and_unknown(n, unknown_rows)
     together = group_of(group, unknown)

@@ -1,8 +1,8 @@
 """Exact sums as the thesis has them (Groce 2014, Thm 6.6, 6.7, Cor. 6.2, 6.3), with its parameters found automatically.
 
-Rows have densities here, and the simulator fills in the middle of the range: a statement about the continuous world,
-kept for comparison; `exact_sum` certifies recorded data. Irwin-Hall distributions are exact, never a normal
-distribution:
+Rows have densities here, and the simulator fills in the middle of the range. This statement about continuous
+data is kept for comparison; `exact_sum` certifies recorded data. Irwin-Hall distributions are exact, never a
+normal distribution:
 
     pdf_n(y) = (1/n) (1 + 2 sum_k s_k cos(2 pi k (y - n/2)/n)),   s_k = (sin(pi k/n)/(pi k/n))^n,
 
@@ -146,9 +146,9 @@ def rectangle_theorem(
     """Cor. 6.2 and 6.3: rows in R^d whose density contains a prism of this volume, `widths` the range over its sides.
 
     epsilon = sum_j ln pdf(a)/pdf(a - .5 w_j), delta = 2 sum_j cdf(a + .5 w_j) + (1 + e^epsilon) e^{-2 n v^2 (1 - r)^2},
-    with ceil(r v n) - 1 rows. For the thesis's a (`shift`) and r (`share`), or the best for a delta. `delta_printed` is
-    what Table 6.2 prints, with cdf(a + .5 w) and + Pr[fail], where d = 1; for d > 1 what Tables 6.3 and 6.4 print, with
-    cdf(a - .5 w) and the right factor.
+    with ceil(r v n) - 1 rows. For the thesis's a (`shift`) and r (`share`), or the best for a delta.
+    `delta_printed` has Table 6.2's cdf(a + .5 w) and + Pr[fail] for d = 1; for d > 1 Tables 6.3 and 6.4's cdf(a
+    - .5 w) and the right factor.
     """
     size, v = whole("n", n, least=3) - whole("known", known, least=0), probability("volume", volume)
     ratios = [Fraction(repr(positive("widths", w))) / 2 for w in widths]

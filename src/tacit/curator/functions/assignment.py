@@ -1,6 +1,6 @@
 """Functions in the curator: noise on a function's numbers, the function read back, and its band.
 
-The charge is made before a row is read. A fit that fails says one fixed sentence after it, and keeps no row.
+The charge is made before a row is read. After it, every failure of a fit is one fixed sentence, and no row is kept.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from tacit.statistics.base import Question
 class PublishedFunction:
     """x -> the released function at x: `function({"age": [30, 40]})`, or an array with one column each.
 
-    Evaluating it is post-processing: it costs nothing, at any place and any number of times.
+    Evaluating it is free post-processing, at any place and any number of times.
     """
 
     kind: str
@@ -105,7 +105,7 @@ class PublishedFunction:
         return out
 
     def density(self) -> ReleasedDensity:
-        """A density with all that can be read from it: the nearest true density, quantiles, samples, bands."""
+        """A density with everything computed from it: the nearest true density, quantiles, samples, bands."""
         if not isinstance(self.fit, DensityFit | PureDensityFit):
             raise InvalidParameter(
                 parameter="function", value=self.kind, must="be a density with Gaussian noise, or a Fourier series",

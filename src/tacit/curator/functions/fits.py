@@ -94,7 +94,7 @@ class FunctionFit(ABC):
 
     @abstractmethod
     def values(self, numbers: Floats, coordinates: Floats) -> Floats:
-        """The function at points, from its numbers: one column for each value that it has."""
+        """The function at points, from its numbers: one column for each of its values."""
 
     @abstractmethod
     def stds(self, coordinates: Floats) -> Floats:
@@ -435,7 +435,7 @@ class DensityFit(FunctionFit):
         return self.plan.words
 
     def released(self, numbers: Floats, *, publishable: bool) -> ReleasedDensity:
-        """The density with all that can be read from it: nearest density, quantiles, samples, bands."""
+        """The density with everything computed from it: nearest density, quantiles, samples, bands."""
         spacing = self.spacing
         return ReleasedDensity(
             family=self.plan.family, values=np.array([round(Fraction(v) / spacing) for v in numbers], dtype=object),
@@ -512,9 +512,9 @@ TEN_THOUSANDTHS = 10_000
 class PureDensityFit(FunctionFit):
     """Noisy sums of cosines and sines of a Fourier series density, in the columns' own units.
 
-    Guarantee: that of its mechanism, Pure(epsilon). A row has one key of the grid at most, and the key alone decides
-    which lattice cell's features it adds; a row that comes to count as absent takes its features away, which is never
-    further than replacing it (theorems `fourier-sensitivity`, `caratheodory-noise`).
+    Guarantee: that of its mechanism, Pure(epsilon). A row has at most one key of the grid, and the key alone
+    decides whose features it adds. A row that becomes absent takes its features away, which is never a larger
+    move than a replacement (theorems `fourier-sensitivity`, `caratheodory-noise`).
     """
 
     plan: FourierPlan
@@ -605,12 +605,10 @@ class PureDensityFit(FunctionFit):
     def _spreads(self, level: float) -> tuple[float, float]:
         """The mean and the quantile of |noise at a point| over its standard deviation, by the noise's own law.
 
-        Gamma noise and that of a disc are spherical: every combination of their coordinates has the distribution of
-        one coordinate.
-        Noise of the Caratheodory body is equally likely in all rotations of the circle: its distribution is the same
-        at every point, and
-        simulated at one. For the rest, and far out, |X| <= 2 std / (3 sqrt(miss)), which holds for every symmetric
-        unimodal law (Gauss); E |X| <= std.
+        Gamma noise and that of a disc are spherical: every combination of their coordinates has the
+        distribution of one coordinate. Noise of the Caratheodory body is equally likely in all rotations of the
+        circle: its distribution is the same at every point, and simulated at one. For the rest, and far out,
+        |X| <= 2 std / (3 sqrt(miss)), which holds for every symmetric unimodal law (Gauss); E |X| <= std.
         """
         found, noise = self.mechanism, self.plan.noise
         widest = 1.0, max(2 / (3 * math.sqrt(1 - level)), math.sqrt(8 / 3))
@@ -635,7 +633,7 @@ class PureDensityFit(FunctionFit):
         return {**self.plan.words, "keys": [key.count for key in self.keys]}
 
     def released(self, numbers: Floats, *, publishable: bool) -> ReleasedDensity:
-        """The density with all that can be read from it: nearest density, quantiles, samples, bands."""
+        """The density with everything computed from it: nearest density, quantiles, samples, bands."""
         plan, spacing = self.plan, self.spacing
         steps = [int(plan.size / spacing), *(round(Fraction(float(v)) / spacing) for v in numbers)]
         return ReleasedDensity(

@@ -59,7 +59,7 @@ class ModelStatistic(FunctionStatistic):
         set_fields(self, ridge=None if self.ridge is None else positive("ridge", self.ridge))
 
     def _classes(self, schema: Schema) -> tuple[tuple[Any, ...], dict[str, tuple[str, ...]]] | None:
-        """The two classes of a flag or category and how they are read; None for a number."""
+        """The two classes of a flag or category, and how they are read; None for a number."""
         return class_column(schema, self.target, most=2)
 
     def _outcome(self, schema: Schema) -> Measured:
@@ -416,7 +416,7 @@ class PerturbedFit(FunctionFit):
 
 
 def perturbed_fit(question: Question, epsilon: Fraction, delta: Fraction) -> tuple[PerturbedFit, ModelChoice]:
-    """The fit of a model at this price (delta = 0 means pure), and the reason for it; every number of it is public."""
+    """The fit of a model at this price (delta = 0 means pure), with the reason; all its numbers are public."""
     statistic = question.statistic
     assert isinstance(statistic, ModelStatistic)
     inputs: InputColumns = question.details["inputs"]

@@ -1,8 +1,8 @@
 """Functions as statistics: the queries, checked against the schema and the unit before any charge.
 
-`size` is the public number that losses and kernels are divided by. Under replace-one neighbours of rows it is the
-number of rows; otherwise any public number near it. Privacy holds for every `size` and any number of rows: it is never
-read from the data.
+`size` is the public number that losses and kernels are divided by. Under replace-one neighbours of rows it is
+the number of rows, otherwise any public number near it. Privacy holds for every `size` and any number of rows:
+`size` is never read from the data.
 """
 
 from __future__ import annotations
