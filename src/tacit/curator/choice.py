@@ -69,7 +69,7 @@ ROOMS = {
     "curator.exact_answers": "DiscardingAssignment ExactAssignment TruncatedAssignment",
     "curator.functions.by_test": "ByTestAssignment",
     "curator.functions.fits": "DensityFit KernelModelFit PureDensityFit",
-    "curator.functions.histogram_fit": "HistogramDensityFit",
+    "curator.functions.histogram_fit": "FourthOrderDensityFit HistogramDensityFit",
     "curator.functions.models": "PerturbedFit",
     "curator.functions.statistics": "InputColumns",
     "curator.functions.assignment": "FunctionAssignment",

@@ -320,8 +320,8 @@ def _assign_model(question: Question, price: Price) -> FunctionAssignment:
 
 def _of_cells(fit: HistogramDensityFit, price: Price, reason: str) -> FunctionAssignment:
     _within(fit.mechanism.exact_epsilon, fit.epsilon)
-    numbers = int(np.prod(fit.cells))
-    reason = f"{reason}; {numbers} numbers, which are the whole function"
+    kernels = "; kernels of order four, since no bandwidth is declared" if fit.order == 4 else ""
+    reason = f"{reason}{kernels}; {int(np.prod(fit.cells))} numbers, which are the whole function"
     return FunctionAssignment(noise=(), price=price, reason=reason, fit=fit)
 
 

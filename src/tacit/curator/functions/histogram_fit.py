@@ -3,6 +3,9 @@
 A row that is put at the centre of its cell is off by an error that is nearly uniform on the cell, of variance w^2 / 12.
 So kernels of bandwidth h' with h'^2 = h^2 - w^2 / 12 give nearly the estimate of bandwidth h (theorem
 `histogram-density`). Cells may be wider than the bandwidth, so that few of them get noise.
+
+A declared bandwidth is that of a Gaussian kernel. Where it is left out, the same counts get kernels of order four,
+2 phi_h - phi_(sqrt 2 h), which have no bias of order h^2 (theorem `fourth-order-density`).
 """
 
 from __future__ import annotations
@@ -10,7 +13,8 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from itertools import product
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -30,9 +34,16 @@ WIDTHS = tuple(k / 20 for k in range(10, 61))
 LARGER = tuple(2 ** (k / 4) for k in range(17))
 """Bandwidths that are compared, in units of the one without noise."""
 FACTOR = 0.15
+KERNELS = {2: ((1.0, 1.0),), 4: ((2.0, 1.0), (-1.0, 2.0))}
+"""By order: the weight of each normal density, and its variance over h^2."""
+WIDER = 1.25
+"""The bandwidth of kernels of order four, over the best one of order two."""
 MOST_CELLS = 1 << 18
 PIECE = 2048
 """Points that are evaluated at once."""
+FAR = 1e-4
+"""The least part of the largest load that counts for the law of the noise at a point."""
+LOAD_DIGITS = 12
 NODES, REACH = 1600, 40.0
 TEN_THOUSANDTHS = 10_000
 
@@ -40,6 +51,17 @@ TEN_THOUSANDTHS = 10_000
 def _left(width: float) -> float:
     """h'/h for cells of this width in bandwidths."""
     return math.sqrt(1 - width**2 / 12)
+
+
+def roughness(bandwidths: Floats, cells: Floats, order: int) -> float:
+    """The integral of the squared kernel: sum_jk a_j a_k prod over the coordinates of 1 / sqrt(2 pi (v_j + v_k)).
+
+    v_j is the variance h_j^2 - w^2 / 12 of the j-th normal density, with weight a_j.
+    """
+    parts = [(a, times * bandwidths**2 - 1 / (12 * cells**2)) for a, times in KERNELS[order]]
+    return math.fsum(
+        a * b / float(np.prod(np.sqrt(2 * math.pi * (v + u)))) for (a, v), (b, u) in product(parts, parts)
+    )
 
 
 def noise_error(*, variance: float, size: int, cells: int, kernels: Floats) -> float:
@@ -106,7 +128,7 @@ class HistogramDensityFit(FunctionFit):
 
     Guarantee: Pure(epsilon) by Laplace noise: a row lies in one cell or none, so a unit of m rows moves the counts by
     m in L1 under add-or-remove and by 2 m under replace-one. Assumption: the size is public. `keys` is the grid by
-    which the engine counted; without it rows are counted here.
+    which the engine counted; without it rows are counted here. `order` is that of the kernel.
     """
 
     box: Box
@@ -117,10 +139,12 @@ class HistogramDensityFit(FunctionFit):
     epsilon: Fraction
     inputs: InputColumns
     keys: tuple[Cut, ...] = ()
+    order: ClassVar[int] = 2
 
     @property
     def theorems(self) -> tuple[str, ...]:
-        return ("histogram-density", "discrete-laplace", "laplace")
+        kernels = ("fourth-order-density",) if self.order == 4 else ()
+        return (*kernels, "histogram-density", "discrete-laplace", "laplace")
 
     @property
     def mechanism(self) -> Laplace:
@@ -161,28 +185,34 @@ class HistogramDensityFit(FunctionFit):
         return np.minimum((middle / key.values.width * cells).astype(np.int64), cells - 1)
 
     # --- the curve ----------------------------------------------------------------------------------------------
-    def _kernels(self, coordinates: Floats) -> list[Floats]:
-        """For each column the kernels of its cells at each point, in the column's unit."""
+    def _kernels(self, coordinates: Floats) -> list[tuple[float, list[Floats]]]:
+        """For each normal density of the kernel its weight, and for each column its values at each point.
+
+        They are those of the densities at the centres of the column's cells, in the column's unit.
+        """
         inside = np.clip(in_units(self.box, coordinates), self.box.lows, self.box.highs)
         found = []
-        for j, (cells, h) in enumerate(zip(self.cells, self.bandwidths, strict=True)):
-            side = float(self.box.sides[j])
-            share = (inside[:, j] - self.box.lows[j]) / side
-            width = math.sqrt(h**2 - 1 / (12 * cells**2))
-            z = (share[:, None] - (np.arange(cells) + 0.5) / cells) / width
-            found.append(np.exp(-(z**2) / 2) / (math.sqrt(2 * math.pi) * width * side))
+        for weight, times in KERNELS[self.order]:
+            columns = []
+            for j, (cells, h) in enumerate(zip(self.cells, self.bandwidths, strict=True)):
+                side = float(self.box.sides[j])
+                share = (inside[:, j] - self.box.lows[j]) / side
+                width = math.sqrt(times * h**2 - 1 / (12 * cells**2))
+                z = (share[:, None] - (np.arange(cells) + 0.5) / cells) / width
+                columns.append(np.exp(-(z**2) / 2) / (math.sqrt(2 * math.pi) * width * side))
+            found.append((weight, columns))
         return found
 
     def values(self, numbers: Floats, coordinates: Floats) -> Floats:
         table = np.asarray(numbers, dtype=np.float64).reshape(self.cells) / self.size
-        out = np.empty(len(coordinates))
+        out = np.zeros(len(coordinates))
         for start in range(0, len(coordinates), PIECE):
             piece = slice(start, start + PIECE)
-            first, *others = self._kernels(coordinates[piece])
-            found = np.tensordot(first, table, axes=1)
-            for kernel in others:
-                found = np.einsum("pi,pi...->p...", kernel, found)
-            out[piece] = found
+            for weight, (first, *others) in self._kernels(coordinates[piece]):
+                found = np.tensordot(first, table, axes=1)
+                for kernel in others:
+                    found = np.einsum("pi,pi...->p...", kernel, found)
+                out[piece] += weight * found
         return out[:, None]
 
     @property
@@ -190,7 +220,11 @@ class HistogramDensityFit(FunctionFit):
         return float(self.mechanism.distribution.std) ** 2
 
     def stds(self, coordinates: Floats) -> Floats:
-        squares = np.prod([(k**2).sum(axis=1) for k in self._kernels(coordinates)], axis=0)
+        kernels = self._kernels(coordinates)
+        squares = np.zeros(len(coordinates))
+        for (a, one), (b, other) in product(kernels, kernels):
+            overlaps = [(k * m).sum(axis=1) for k, m in zip(one, other, strict=True)]
+            squares += a * b * np.prod(overlaps, axis=0)
         return np.asarray(np.sqrt(self._variance * squares) / self.size)
 
     @property
@@ -216,12 +250,29 @@ class HistogramDensityFit(FunctionFit):
         """The quantile of |noise| / std at a middle cell's centre or corner, by its characteristic function."""
         found = 0.0
         for point in self._extremes():
-            loads = np.ones(1)
-            for kernel in self._kernels(point[None, :]):
-                loads = np.multiply.outer(loads, kernel[0]).ravel()
-                loads = loads[loads > 1e-4 * loads.max()]
-            found = max(found, _quantile(tuple(loads / np.sqrt((loads**2).sum())), self._noise_std, level))
+            loads = self._loads(point)
+            # Cells at one distance have one load.
+            each, times = np.unique(
+                np.round(loads / np.sqrt((loads**2).sum()), LOAD_DIGITS), return_counts=True
+            )
+            found = max(found, _quantile(tuple(each), tuple(times.tolist()), self._noise_std, level))
         return math.ceil(found * TEN_THOUSANDTHS) / TEN_THOUSANDTHS
+
+    def _loads(self, point: Floats) -> Floats:
+        """The curve's value at a point for one row in each cell; cells far from it are left out."""
+        kernels = self._kernels(point[None, :])
+        near = [
+            np.flatnonzero(np.max([k[j][0] / k[j][0].max() for _, k in kernels], axis=0) > FAR)
+            for j in range(len(self.cells))
+        ]
+        loads = np.zeros([len(cells) for cells in near])
+        for weight, columns in kernels:
+            found = np.ones(1)
+            for kernel, cells in zip(columns, near, strict=True):
+                found = np.multiply.outer(found, kernel[0][cells])
+            loads += weight * found[0]
+        loads = np.abs(loads.ravel())
+        return np.asarray(loads[loads > FAR * loads.max()])
 
     @property
     def _noise_std(self) -> float:
@@ -234,10 +285,7 @@ class HistogramDensityFit(FunctionFit):
     def expected_noise_error(self) -> float:
         """The expected integral of the squared noise, in the columns' units."""
         wide, cells = np.array(self.bandwidths), np.array(self.cells, dtype=np.float64)
-        kernels = np.sqrt(wide**2 - 1 / (12 * cells**2))
-        found = noise_error(
-            variance=self._variance, size=self.size, cells=math.prod(self.cells), kernels=kernels
-        )
+        found = self._variance * math.prod(self.cells) / self.size**2 * roughness(wide, cells, self.order)
         return found * (self.scale or 1.0)
 
     @property
@@ -249,14 +297,29 @@ class HistogramDensityFit(FunctionFit):
 
     @property
     def words(self) -> dict[str, Any]:
-        return {
+        wide = [h * float(s) for h, s in zip(self.bandwidths, self.box.sides, strict=True)]
+        told = {
             "family": "histogram with kernels",
             "low": list(self.box.lows),
             "high": list(self.box.highs),
-            "bandwidth": [h * float(s) for h, s in zip(self.bandwidths, self.box.sides, strict=True)],
+            "bandwidth": wide,
             "cells": list(self.cells),
             "size": self.size,
         }
+        if self.order == 2:
+            return told
+        kernels = [
+            {"weight": weight, "bandwidth": [math.sqrt(times) * h for h in wide]}
+            for weight, times in KERNELS[self.order]
+        ]
+        return {**told, "order": self.order, "kernels": kernels}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FourthOrderDensityFit(HistogramDensityFit):
+    """The same with two Gaussian kernels at each centre, 2 phi_h - phi_(sqrt 2 h): a kernel of order four."""
+
+    order: ClassVar[int] = 4
 
 
 @lru_cache(maxsize=256)
@@ -265,14 +328,17 @@ def _noise(epsilon: Fraction, l1: int) -> Laplace:
 
 
 @lru_cache(maxsize=256)
-def _quantile(loads: tuple[float, ...], noise_std: float, level: float) -> float:
-    """The quantile of |X|, X = sum a_c L_c of variance 1, L_c discrete Laplace: inversion after Gil-Pelaez (1951)."""
+def _quantile(loads: tuple[float, ...], times: tuple[int, ...], noise_std: float, level: float) -> float:
+    """The quantile of |X|, X = sum a_c L_c of variance 1, L_c discrete Laplace: inversion after Gil-Pelaez (1951).
+
+    Each load a_c comes `times` times.
+    """
     # Variance 2 q / (1 - q)^2 = s^2 of one discrete Laplace variable with ratio q.
     s2 = noise_std**2
     q = 1 + 1 / s2 - math.sqrt((1 + 1 / s2) ** 2 - 1)
     t = (np.arange(NODES) + 0.5) * (REACH / NODES)
     phase = np.cos(np.multiply.outer(t, np.array(loads)) / noise_std)
-    transform = np.exp(np.log((1 - q) ** 2 / (1 - 2 * q * phase + q * q)).sum(axis=1))
+    transform = np.exp(np.log((1 - q) ** 2 / (1 - 2 * q * phase + q * q)) @ np.array(times))
 
     def inside(x: float) -> float:
         return float(2 / math.pi * (np.sin(t * x) / t * transform).sum() * (REACH / NODES))
@@ -298,9 +364,12 @@ def histogram_fit(question: Question, epsilon: Fraction) -> HistogramDensityFit:
     variance = float(_noise(epsilon, l1).distribution.std) ** 2
     # Three digits: no float of another machine decides about a plan.
     shape = best_shape(statistic.size, len(sides), float(f"{variance:.3g}"), wanted)
-    widths = shape.bandwidths if given is not None else tuple(float(f"{h:.3g}") for h in shape.bandwidths)
+    kind, widths = HistogramDensityFit, shape.bandwidths
+    if given is None:
+        # The counts stay those of order two; a kernel of order four may be wider.
+        kind, widths = FourthOrderDensityFit, tuple(float(f"{WIDER * h:.3g}") for h in widths)
     keys = tuple(axis for axis in getattr(question.requests[0], "axes", ()) if isinstance(axis, Cut))
-    return HistogramDensityFit(
+    return kind(
         box=box, bandwidths=widths, cells=shape.cells, size=statistic.size, l1=l1, epsilon=epsilon, inputs=inputs,
         keys=keys,
     )  # fmt: skip
