@@ -118,6 +118,17 @@ def test_what_is_refused_and_costs_nothing(capsys, change, words, told):
     assert not Path("cases.ledger").exists()
 
 
+def test_a_withdrawn_series_says_so_wherever_it_is_shown(capsys):
+    assert ran(capsys, "--out", "figures")[0] == 0
+    assert "corrections" not in json.loads(Path("figures/running.json").read_text())
+    assert main(["ledger", "withdraw", "cases.ledger", "1", "--note", "late records"]) == 0
+    assert main(["running", "cases.toml", "--step", "1", "--out", "figures"]) == 0
+    assert "Do not use this figure: withdrawn on" in capsys.readouterr().out
+    _, said, _ = ran(capsys, "--step", "1")
+    assert said["corrections"][0].endswith("by custodian: late records")
+    assert list(json.loads(Path("figures/running.json").read_text())["corrections"]) == ["1"]
+
+
 def test_a_folder_belongs_to_one_series(capsys):
     assert ran(capsys, "--out", "figures")[0] == 0
     Path("cases.toml").write_text(PLAN.replace("Cases", "Others"))

@@ -12,9 +12,12 @@ import pytest
 
 import tacit
 from tacit import errors
+from tacit.curator.custodian import inspect
 from tacit.curator.running import RunningTotal, open_running_total, running_series, squared_move
+from tacit.ledger.log import SEEN
 from tacit.mechanisms.factorisation import GRID, GridFactor
 from tacit.noise.source import KeyedSource, SeededSource
+from tacit.report.running import write_figures
 
 SCHEMA = {"week": tacit.integer(1, 6), "sex": tacit.category(["f", "m"]), "who": tacit.category()}
 PRICE = {"epsilon": 1, "delta": 1e-6}
@@ -192,7 +195,7 @@ def test_a_process_that_dies_in_a_step_draws_nothing_anew(folder, monkeypatch):
         assert total.published == 1
         total.release(2)
         assert curator.spent == paid
-    assert seen[0] == seen[-1]
+    assert json.loads(seen[0])["units"] == json.loads(seen[-1])["units"]
 
 
 def first_units(total, curator):
@@ -362,3 +365,82 @@ def test_a_seeded_source_is_not_publishable(folder):
         total = open_running_total(curator, running_series(curator, "week", **PRICE))
         assert not total.release(1).publishable
     assert GRID >= 10
+
+
+def test_a_figure_states_what_its_guarantee_rests_on(folder):
+    """As other certificates: an earlier look at the rows, the table, its version and files, and the assumptions."""
+    with make(folder, table="cases") as curator:
+        inspect(curator)
+        total = open_running_total(curator, running_series(curator, "week", **PRICE))
+        said = [total.release(1).certificate, total.release(1).certificate]
+        other = curator.release(tacit.count(by="sex"), epsilon=0.1).certificate
+    for one in said:
+        assert SEEN in one["guarantee"]["declared"]
+        assert SEEN in one["meaning"]
+        assert one["data"] == {**other["data"], "bounded": False}
+        assert one["data"]["seen"] == [SEEN]
+        assert one["data"]["table"] == "cases"
+    assert said[0] == said[1]
+
+
+def test_figures_of_made_up_rows_say_so(folder):
+    from tacit.sources.synthetic import twin
+    from tacit.sources.synthetic.twin import write_table
+
+    write_table(twin(SCHEMA, rows=50), folder / "t.csv")
+    with make(folder) as curator:
+        total = open_running_total(curator, running_series(curator, "week", **PRICE))
+        assert [total.release(1).made_up, total.release(1).made_up] == [True, True]
+
+
+def test_a_figure_of_an_earlier_version_is_read(folder):
+    """Its record has the numbers alone."""
+    with make(folder) as curator:
+        total = open_running_total(curator, running_series(curator, "week", **PRICE))
+        asked = total._request(curator.ledger, 1)
+        ticket = curator.ledger.reserve(asked)
+        curator.ledger.commit(ticket, json.dumps({"units": [1 << 20], "publishable": True}).encode())
+        figure = total.release(1)
+    assert figure.replayed
+    assert "data" not in figure.certificate
+    assert not figure.made_up
+
+
+def test_a_withdrawn_figure_says_so(folder):
+    """Whether its own entry was withdrawn or the charge that paid for all of them."""
+    with make(folder) as curator:
+        total = open_running_total(curator, running_series(curator, "week", **PRICE))
+        figures = [total.release(k) for k in (1, 2)]
+        assert [f.correction for f in figures] == ["", ""]
+        assert total.table.attrs == {}
+        step = next(c.sequence for c in curator.ledger.charges() if "Step 1" in c.told[0]["statistic"])
+        curator.ledger.withdraw(step, note="late records")
+        told = [total.release(k).correction for k in (1, 2)]
+        assert "withdrawn" in told[0]
+        assert told[0].endswith("late records.")
+        assert told[1] == ""
+        assert total.table.attrs == {"corrections": {1: told[0]}}
+        curator.ledger.withdraw(total.sequence, note="wrong weeks")
+        assert ["wrong weeks" in total.release(k).correction for k in (1, 2, 3)] == [True] * 3
+
+
+def test_keys_with_the_names_of_numbers_keep_theirs(tmp_path):
+    data = frame().rename(columns={"week": "value", "sex": "low"})
+    schema = {"value": SCHEMA["week"], "low": SCHEMA["sex"]}
+    with tacit.Curator(
+        data,
+        protect=tacit.rows(),
+        schema=schema,
+        budget=tacit.Approximate(epsilon=3, delta=1e-5),
+        ledger=None,
+    ) as curator:
+        total = open_running_total(curator, running_series(curator, "value", groups="low", **PRICE))
+        figure = total.release(1)
+        assert list(total.table) == ["value_key", "low_key", "value", "low", "high"]
+        assert list(total.table["value_key"]) == [1, 1]
+        assert list(total.table["low_key"]) == ["f", "m"]
+        assert list(total.table["value"]) == [int(v) for v in figure.value]
+        write_figures(tmp_path / "out", total, figure)
+    lines = (tmp_path / "out" / "figures.csv").read_text().splitlines()
+    assert lines[0] == "value_key,low_key,value,low,high"
+    assert lines[1].startswith("1,f,")

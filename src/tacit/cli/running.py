@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tacit.curator.running import Figure, RunningSeries
 
 PLAN = typer.Argument(..., metavar="PLAN", help="A plan file with a table [running].")
+MADE_UP = "The table says of itself that it is made up and describes nobody."
 
 
 def running(
@@ -88,7 +89,9 @@ def running(
             "released": True,
             "replayed": figure.replayed,
             "columns": _columns(series, figure),
-            "guarantee": total.guarantee.record,
+            "guarantee": figure.certificate["guarantee"],
+            "made_up": figure.made_up,
+            "corrections": [str(c) for c in figure.corrections],
             "spent": dict(spent.bound.parameters),
             "remaining": dict(left.bound.parameters),
             "out": None if out is None else str(out),
@@ -110,7 +113,7 @@ def _next(published: int, steps: int) -> int:
 
 
 def _columns(series: RunningSeries, figure: Figure) -> dict[str, list[Any]]:
-    by, *groups = [a.column for a in series.question.axes]
+    by, *groups = series.key_names
     found: dict[str, list[Any]] = {by: [_plain(figure.key)] * len(figure.keys)}
     for i, name in enumerate(groups):
         found[name] = [_plain(key[i]) for key in figure.keys]
@@ -162,6 +165,8 @@ def _print(series: RunningSeries, figure: Figure, spent: str, left: str, files: 
     widths = [max(len(visible(str(cell))) for cell in column) for column in zip(*rows, strict=True)]
     for row in rows:
         print("  ".join(visible(str(cell)).ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip())
+    for sentence in filter(None, (figure.correction, MADE_UP if figure.made_up else "")):
+        print(visible(sentence))
     print("intervals: 95%, for the noise only")
     print(f"spent so far: {spent}; left: {left}")
     if files:

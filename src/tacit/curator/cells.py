@@ -51,7 +51,7 @@ def key_columns(question: Question, noisy: NoisyParts) -> dict[str, list[Any]]:
 
 def raw_keys(question: Question, noisy: NoisyParts) -> dict[str, list[Any]]:
     """The same with ranges as pairs."""
-    return _renamed(_keys(question, noisy))
+    return renamed(_keys(question, noisy))
 
 
 def keys_at(question: Question, noisy: NoisyParts, places: Any) -> dict[str, list[Any]]:
@@ -68,10 +68,11 @@ def keys_at(question: Question, noisy: NoisyParts, places: Any) -> dict[str, lis
         codes = np.unravel_index(places, tuple(a.size or 0 for a in question.axes))
         for axis, code in zip(question.axes, codes, strict=True):
             found[axis.column] = labels_at(axis, code).tolist()
-    return _renamed(found)
+    return renamed(found)
 
 
-def _renamed(found: dict[str, list[Any]]) -> dict[str, list[Any]]:
+def renamed(found: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """Columns of keys under names that no column of released numbers has."""
     out: dict[str, list[Any]] = {}
     for name, column in found.items():
         out[name if name not in TAKEN else _fresh(f"{name}_key", (*found, *out))] = column

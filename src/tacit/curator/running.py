@@ -21,8 +21,10 @@ import numpy as np
 from tacit.accounting import events
 from tacit.accounting.codec import to_record
 from tacit.curator.assignments import Applied, Assignment, mu_squared_within
+from tacit.curator.cells import renamed
+from tacit.curator.certificate import with_looks
 from tacit.curator.charging import charge, check_of
-from tacit.curator.curator import Curator
+from tacit.curator.curator import Curator, _now
 from tacit.curator.prices import Number, Price, stated
 from tacit.errors import InvalidParameter, ReadFailed, TacitError, charge_made
 from tacit.exact.arrays import Floats
@@ -31,7 +33,7 @@ from tacit.exact.checks import whole
 from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Bound, Guarantee, People, Unit
 from tacit.guarantees.conditions import FIXED_PARAMETERS
-from tacit.ledger import Ledger, Recorded, Request
+from tacit.ledger import Correction, Ledger, Recorded, Request
 from tacit.ledger.entries import text
 from tacit.mechanisms import RoundedGaussian
 from tacit.mechanisms.factorisation import GRID, GridFactor
@@ -62,6 +64,14 @@ class Figure:
     replayed: bool
     publishable: bool
     certificate: dict[str, Any]
+    made_up: bool = False
+    corrections: tuple[Correction, ...] = ()
+
+    @property
+    def correction(self) -> str:
+        """A sentence if the figure, or the whole series, was withdrawn or replaced; otherwise empty."""
+        told = "; ".join(map(str, self.corrections))
+        return f"Do not use this figure: {told}." if told else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +88,11 @@ class RunningSeries:
     def shape(self) -> tuple[int, ...]:
         """Steps, then groups."""
         return tuple(a.size or 0 for a in self.question.axes)
+
+    @property
+    def key_names(self) -> tuple[str, ...]:
+        """The names of the columns of steps and groups, beside those of the numbers."""
+        return tuple(renamed({a.column: [] for a in self.question.axes}))
 
     @property
     def standard_deviations(self) -> Floats:
@@ -183,9 +198,9 @@ class RunningTotal:
         return self._figure(
             step,
             [*noisy, _units(found.answer)],
+            found,
             replayed=not made,
-            publishable=_publishable(found.answer),
-            entry=(found.sequence, found.digest),
+            corrections=(*ledger.corrections(self.sequence), *found.corrections),
         )
 
     def _recorded(self, ledger: Ledger, step: int) -> Recorded | None:
@@ -214,6 +229,7 @@ class RunningTotal:
         if isinstance(outcome, Recorded):
             return False
         with charge_made():
+            began = _now()
             try:
                 with curator._reading:
                     cells = read_cells(table, [series.question], key=ledger.bounding_key)
@@ -230,7 +246,9 @@ class RunningTotal:
                 units = np.asarray(series.mechanism.release_cells(np.ravel(true), source=source)).reshape(
                     true.shape
                 )
-                answer = {"units": [int(v) for v in np.ravel(units)], "publishable": source.publishable}
+                made = curator._made(table, facts, outcome, began)
+                numbers = [int(v) for v in np.ravel(units)]
+                answer = {"units": numbers, "publishable": source.publishable, "made": made}
             except BaseException:
                 with contextlib.suppress(TacitError):
                     ledger.fail(outcome)
@@ -239,10 +257,11 @@ class RunningTotal:
         return bool(entry.body["kind"] == "commit")
 
     def _figure(
-        self, step: int, noisy: Sequence[np.ndarray[Any, Any]], *, replayed: bool, publishable: bool,
-        entry: tuple[int, str],
+        self, step: int, noisy: Sequence[np.ndarray[Any, Any]], found: Recorded, *, replayed: bool,
+        corrections: tuple[Correction, ...],
     ) -> Figure:  # fmt: skip
-        series = self.series
+        series, made, publishable = self.series, _made(found.answer), _publishable(found.answer)
+        guarantee = with_looks(self.guarantee, made.get("data", {}))
         groups = series.shape[1:]
         held = np.array([np.reshape(u, groups).astype(np.float64) for u in noisy])
         value = np.ravel(series.factor.total(held, step))
@@ -254,8 +273,8 @@ class RunningTotal:
         certificate = {
             **series.describe(),
             "step": step,
-            "guarantee": self.guarantee.record,
-            "meaning": self.guarantee.explain(),
+            "guarantee": guarantee.record,
+            "meaning": guarantee.explain(),
             "covers": "the running total of the table at this step, each by itself, for the noise",
             "numerical_delta": 0.0,
             "event": to_record(series.mechanism.event),
@@ -266,30 +285,37 @@ class RunningTotal:
                 "post-processing",
             ],
             "charged": {"ledger": self._curator.ledger.id, "sequence": self.sequence, "entry": self.entry},
-            "recorded": {"sequence": entry[0], "entry": entry[1]},
+            "recorded": {"sequence": found.sequence, "entry": found.digest},
             "publishable": publishable,
+            **({"made": made["time"], "data": made["data"], "versions": made["versions"]} if made else {}),
             "values": [[str(k) for k in key] + [float(v)] for key, v in zip(keys, shown, strict=True)],
         }
         certificate["digest"] = sha256(json.dumps(certificate, sort_keys=True, default=str))
         return Figure(
             step=step, key=labels[0][step - 1], keys=keys, value=shown, low=np.minimum(low, shown),
             high=np.maximum(high, shown), replayed=replayed, publishable=publishable, certificate=certificate,
+            made_up=bool(made and made["data"]["made_up"]), corrections=corrections,
         )  # fmt: skip
 
     @property
     def table(self) -> pd.DataFrame:
-        """All figures so far."""
+        """All figures so far; its `attrs` say which of them were withdrawn or replaced."""
         import pandas as pd
 
-        by, *groups = [a.column for a in self.series.question.axes]
-        rows = []
+        by, *groups = self.series.key_names
+        rows, fallen = [], {}
         for step in range(1, self.published + 1):
             found = self.release(step)
+            if found.corrections:
+                fallen[step] = found.correction
             for i, key in enumerate(found.keys):
                 named = dict(zip(groups, key, strict=True))
                 ends = {"value": int(found.value[i]), "low": int(found.low[i]), "high": int(found.high[i])}
                 rows.append({by: found.key, **named, **ends})
-        return pd.DataFrame(rows, columns=[by, *groups, "value", "low", "high"])
+        made = pd.DataFrame(rows, columns=[by, *groups, "value", "low", "high"])
+        if fallen:
+            made.attrs["corrections"] = fallen
+        return made
 
 
 def _place(asked: Request) -> str:
@@ -303,6 +329,11 @@ def _fingerprint(true: np.ndarray[Any, Any]) -> str:
 
 def _units(answer: Any) -> np.ndarray[Any, Any]:
     return np.array(json.loads(bytes(answer))["units"], dtype=object)
+
+
+def _made(answer: Any) -> dict[str, Any]:
+    """The origin of a figure, as `Curator` states it; empty for one that was recorded without it."""
+    return dict(json.loads(bytes(answer)).get("made", {}))
 
 
 def _publishable(answer: Any) -> bool:

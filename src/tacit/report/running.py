@@ -2,8 +2,8 @@
 
     figures.csv, figures.png, certificates/step-7.json, running.json
 
-`running.json` says which series the folder belongs to. Each further step replaces `figures.csv` and `figures.png`;
-the lines of earlier steps stay the same, since no figure is revised.
+`running.json` says which series the folder belongs to, and which figures were withdrawn or replaced. Each further step
+replaces `figures.csv` and `figures.png`; the lines of earlier steps stay the same, since no figure is revised.
 """
 
 from __future__ import annotations
@@ -58,6 +58,7 @@ def write_figures(out: Path, total: RunningTotal, figure: Figure) -> list[Path]:
         "series": series_digest(total.series),
         "name": total.series.name,
         "steps": total.series.factor.steps,
+        **{name: {str(k): v for k, v in told.items()} for name, told in table.attrs.items()},
     }
     made = {
         f"certificates/step-{figure.step}.json": (json_text(figure.certificate) + "\n").encode(),
