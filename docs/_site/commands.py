@@ -23,7 +23,8 @@ command has both. Infinite or undefined numbers are the strings `"inf"`, `"-inf"
 **3** charged and nothing released (JSON: `"charged": true`, `"released": false`); **130** interrupted.
 - An error is one sentence on standard error that begins with `tacit:`.
 - Files are written whole or not at all. A charge stays spent after an interruption.
-- A value in parentheses after an option is its default. Examples with `out/demo` run as they stand after `tacit demo`; the others name files of your own.
+- A value in parentheses after an option is its default. Examples with `out/demo` run as they stand after \
+`tacit demo`; the others name files of your own.
 - *Also* names options that several commands have alike; a star means that they are explained here, and the others \
 under the heading of their group:
 

@@ -32,8 +32,8 @@
 
 An error of any class that ends a release after its charge has `after_charge = True` and exit code 3.
 
-Errors carry fields and a hint. They never contain a value from a person's record, but only parameters that the caller
-typed, names that the schema declares, and constants of the library.
+Errors carry fields and a hint. They never contain a value from a person's record: only typed parameters, names
+of the schema, and constants of the library.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def shows_nothing(c: str) -> bool:
 
 
 def _told(value: object) -> str:
-    """A value that somebody typed, for one sentence: long ones cut, numbers beyond all printing named as such."""
+    """A typed value for one sentence: long values are cut, and unprintably large numbers named as such."""
     try:
         text = repr(value)
     except (ValueError, RecursionError):

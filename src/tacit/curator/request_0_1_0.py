@@ -1,13 +1,13 @@
-"""What tacit 0.1.0 called a question: its canonical form of a plan, frozen here with its sentences.
+"""Questions as tacit 0.1.0 named them: its canonical form of a plan, frozen here with its sentences.
 
-The ledgers of 0.1.0 store a digest of what was asked *and* of what was chosen, with the sentence that said why. To
-answer such a question from the record its digest must be made again, letter by letter. So this file has copies of
-those sentences and forms, and nobody may reword them: it is read by ledgers that were written long ago. The golden
-files in tests/golden/0.1.0 show whether it still holds.
+The ledgers of 0.1.0 store one digest of the request *and* the choice, with the sentence of its reason. To
+answer such a question from the record its digest must be made again, letter by letter. So this file has copies
+of those sentences and forms, which nobody may reword: ledgers written long ago depend on them. The golden files
+in tests/golden/0.1.0 show whether it still holds.
 
-The digest can be made again only if the same mechanism is chosen as then: for quantiles `plan_of_0_1_0` does so. Where
-it is not, and a ledger of 0.1.0 has an
-answer that looks like the question, the ledger refuses and charges nothing (`Ledger._replay_earlier`).
+The digest can be made again only if the same mechanism is chosen as then: for quantiles `plan_of_0_1_0` does
+so. Otherwise, if a ledger of 0.1.0 has an answer that looks like the question, the ledger refuses and charges
+nothing (`Ledger._replay_earlier`).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ LONGEST = 2000
 
 
 def earlier_requests(plan: Plan) -> tuple[Earlier, ...]:
-    """What 0.1.0 called the request of this plan; of a plan with a choice of 0.1.0, the digest that it stored."""
+    """The digest of this plan's request in 0.1.0; of a plan with a choice of 0.1.0, the stored digest."""
     if "earlier" not in plan.kept:
         plan.kept["earlier"] = (
             Earlier(plan_digest=sha256(plan_text(plan)), told=told_of(plan_of_0_1_0(plan))),
@@ -154,7 +154,7 @@ def _price(price: Price) -> dict[str, Any]:
 
 # --- mechanisms -------------------------------------------------------------------------------------------------
 def mechanism_of(plan: Plan, planned: Planned) -> dict[str, Any]:
-    """What was said of the mechanism of a release: numbers from what was chosen, and words from here."""
+    """The stated words about the mechanism of a release: numbers from the choice, and words from here."""
     assignment = planned.assignment
     said: dict[str, Any] = {
         "noise": _noise(assignment),
@@ -336,7 +336,7 @@ def _scaled(m: Any) -> dict[str, Any]:
 
 
 def fit_of(fit: Any) -> dict[str, Any]:
-    """What was said of a function that is fitted."""
+    """The stated words about a fitted function."""
     plan = fit.plan
     if isinstance(fit, KernelModelFit):
         features = {"map": type(plan.features).__name__, "dimension": plan.features.dimension}
@@ -525,7 +525,7 @@ def _shape(told: Mapping[str, Any]) -> str:
 
 
 def _simulator(assignment: ExactAssignment) -> str:
-    """What stands in for the row; its numbers stand in today's sentence, in the same order."""
+    """The words in place of the row; its numbers stand in today's sentence, in the same order."""
     if isinstance(assignment, DiscardingAssignment):
         return "the same, discarding included, without the row"
     if isinstance(assignment, TruncatedAssignment):
@@ -553,7 +553,8 @@ def _method(selection: Any) -> str:
 
 # --- why it was chosen ------------------------------------------------------------------------------------------
 def reason_of(assignment: Assignment, budget: Bound | None = None) -> str:
-    """The sentence of 0.1.0 that says why this was chosen: made of what was compared, and not of today's sentence.
+    """The sentence of 0.1.0 with the reason for a choice, made from the compared numbers and not from today's
+    sentence.
 
     `budget` says in what errors were paid for. For an assignment that 0.1.0 did not know this is today's sentence.
     """

@@ -1,6 +1,6 @@
-"""One query beside a plan file: the same data, schema, unit, budget and ledger, with this release alone.
+"""One query beside a plan file: it uses the plan's data, schema, unit, budget and ledger.
 
-The plan of one release is written as TOML, so that its folder holds a whole plan, like that of any release.
+The plan of one release is written as TOML, so that its folder contains a whole plan.
 Its identity is
 that of its request: the same query in a plan file, or in a sentence again, is answered from the record.
 """

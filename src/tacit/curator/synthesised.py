@@ -1,7 +1,7 @@
 """Synthetic rows in the curator: the schedule at a price, the run on true margins, and the rows read back.
 
-The schedule is fixed before a row is read, so that the price is that of a fixed list of events. A run that fails says
-one fixed sentence after the charge, and keeps no count.
+The schedule is fixed before a row is read, so that the price is that of a fixed list of events. A run that
+fails after the charge says one fixed sentence and keeps no count.
 """
 
 from __future__ import annotations
@@ -211,7 +211,7 @@ class SynthesisAssignment(Assignment):
 
 # --- the record --------------------------------------------------------------------------------------------
 def packed(outcome: Outcome, *, seed: int) -> dict[str, Any]:
-    """An outcome as arrays of whole numbers; the rows compressed, so that a ledger keeps them."""
+    """An outcome as arrays of whole numbers, with compressed rows for the ledger."""
     width = 3
     chosen = np.full((len(outcome.chosen), width), -1, dtype=np.int64)
     for k, margin in enumerate(outcome.chosen):

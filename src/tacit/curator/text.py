@@ -93,7 +93,9 @@ class Figures(tuple[str, str, str]):
 
 
 def figures(value: float | None, low: float | None, high: float | None) -> Figures:
-    """A value with its interval, rounded at the coarser need: three digits of it, two of the half-width."""
+    """A value with its interval, rounded at the coarser of two needs: three digits of it, or two of the
+    half-width.
+    """
     known = [v for v in (value, low, high) if v is not None and math.isfinite(v)]
     places = []
     if value:
@@ -168,7 +170,7 @@ def beyond_groups(question: Question) -> str:
 
 
 def priced(guarantee: Guarantee) -> str:
-    """A bound, and its gamma where it holds on random data only."""
+    """A bound, with its gamma if it holds on random data only."""
     condition = guarantee.condition
     gamma = f", gamma = {told_gamma(condition.gamma)}" if isinstance(condition, RandomData) else ""
     return f"{guarantee.bound}{gamma}"

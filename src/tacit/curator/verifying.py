@@ -1,7 +1,7 @@
 """Checks of a folder that `tacit release` wrote: files, certificates, plan, ledger, signatures.
 
-Nothing here reads the custodian's data. Each finding holds, does not hold, or could not be checked (None). An unchecked
-one is named, and does not count as holding.
+Nothing here reads the custodian's data. The finding is True, False, or None if it could not be checked. An
+unchecked one is named, and does not count as holding.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ MOST_DEPTH = 60
 
 
 def read_json(path: str | Path, *, parameter: str) -> dict[str, Any]:
-    """The object in a JSON file: no name twice, no number that is not finite, no excessive nesting."""
+    """The object in a JSON file, without repeated names, infinite numbers or excessive nesting."""
     text = read_text(path, parameter=parameter, most=MOST_BYTES)
     try:
         found = json.loads(text, object_pairs_hook=_once, parse_constant=_no_number, parse_float=_finite)
@@ -263,7 +263,7 @@ CLAIMS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
-    """The result of one check: does it hold? None if it could not be checked."""
+    """The result of one check. None if it could not be checked."""
 
     what: str
     holds: bool | None
@@ -395,7 +395,7 @@ MADE = ("data", "versions", "noise_source")
 
 
 def _agreement(listed: dict[str, Any], certificates: dict[str, dict[str, Any]]) -> Iterator[CheckResult]:
-    """One plan, one charge, one answer: certificates and manifest name the same ones, and none is missing."""
+    """Certificates and manifest name one plan, one charge and one answer, and none is missing."""
     first = next(iter(certificates.values()), {})
     held, last, all_there = sorted(PurePosixPath(n).stem for n in certificates), None, False
     for name, said in certificates.items():
@@ -426,7 +426,7 @@ def _all_there(wanted: Any, names: Any, held: list[str]) -> bool:
 
 
 def _plan(place: Path, certificates: dict[str, dict[str, Any]]) -> Iterator[CheckResult]:
-    """Whether the certificates claim what the request of plan.toml gives with the choices that they state.
+    """Whether the certificates state the charges that the request of plan.toml gives with their choices.
 
     Nothing is chosen again. Certificates of 0.1.0 state no choice; if their digest cannot be computed again, only
     their ledger can confirm them.
@@ -494,7 +494,7 @@ NO_CHOICE = (
 
 
 def as_0_1_0(plan: Plan, digest: Any) -> Plan | None:
-    """The plan under its digest of 0.1.0; None if that digest is another one."""
+    """The plan, if its digest of 0.1.0 is this one; otherwise None."""
     known = [one.plan_digest for one in earlier_requests(plan)]
     return replace(plan_of_0_1_0(plan), digest=digest) if digest in known else None
 
@@ -546,7 +546,7 @@ def charge_again(plan: Plan) -> bool:
 
 
 def _fitting(stated: Planned, today: Planned, name: str) -> Iterator[CheckResult]:
-    """Noise that cannot be compared with its question alone fits it if it equals today's choice.
+    """Noise that cannot be compared with its question alone is valid if it equals today's choice.
 
     The other choices, and the meaning of an accuracy, are shown, but enter no computation.
     """
@@ -625,8 +625,8 @@ def _compared(
 ) -> CheckResult:
     """Are these one certificate? `known` is the digest of its first content.
 
-    Facts must be equal, in both directions: a word that was added is a claim as well. Sentences are those of this
-    version, or the ones that were recorded; without a record they could not be checked.
+    Facts must be equal, in both directions: a word that was added is a claim as well. Sentences are those of
+    this version, or the recorded ones; without a record they could not be checked.
     """
     outside = ("digest", "signature")
     wanted = {*only, *INNER, *SENTENCES} if only else {*again, *said}
@@ -705,8 +705,8 @@ def _number_of(part: Mapping[str, Any]) -> Any:
 class _OnRecord:
     """The ledger's information about the charges of a folder: looked up, read and made once for each charge.
 
-    All certificates of a folder rest on one charge, most often; walking the chain and making the plan for each of
-    them would take time that grows with the square of their number.
+    The certificates of a folder usually rest on one charge. Walking the chain and making the plan for each of
+    them would take quadratic time.
     """
 
     def __init__(self, place: Path, chain: Sequence[tuple[Entry, Any]], id: str, budget: Guarantee) -> None:

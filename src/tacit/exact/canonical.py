@@ -1,4 +1,4 @@
-"""One text for one content, so that equal content has an equal hash; and the keys derived from the secret.
+"""One text for one content, so that equal content has an equal hash; and keys derived from a secret.
 
 Canonical JSON here: keys sorted, no blanks, only ASCII, floats by their shortest text, no NaN, no infinity.
 """
@@ -24,7 +24,7 @@ TEXTS = frozenset({str})
 
 
 def canonical(value: Any, *, what: str = "value") -> str:
-    """The one text of a plain value; refuses anything that is not plain JSON, without showing it."""
+    """The canonical text of a plain value; refuses other values without showing them."""
     _only_plain(value, what)
     try:
         return _ENCODER.encode(value)
@@ -33,7 +33,7 @@ def canonical(value: Any, *, what: str = "value") -> str:
 
 
 def canonical_of_parsed(value: Any) -> str:
-    """The one text of a value that `json.loads` made, and nobody changed: it is plain, or no JSON has its text."""
+    """The canonical text of an unchanged value of `json.loads`; its types need no check."""
     try:
         return _ENCODER.encode(value)
     except (ValueError, RecursionError):

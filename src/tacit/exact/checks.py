@@ -203,7 +203,7 @@ LARGEST = (1 << 63) - 1
 
 
 def instance(parameter: str, value: T, kind: type[Any], *, must: str, hint: str = "") -> T:
-    """The value, if it is of the kind; else an error that names its type, never the value itself."""
+    """The value, if it is of the kind; otherwise an error names its type and never the value."""
     if not isinstance(value, kind):
         raise InvalidParameter(parameter=parameter, value=type(value).__name__, must=must, hint=hint)
     return value
@@ -352,7 +352,7 @@ def narrowed(values: AnyArray) -> AnyArray:
 def add_exact(values: npt.ArrayLike, noise: AnyArray) -> AnyArray:
     """values + noise without overflow: int64 if every sum fits, otherwise Python integers.
 
-    The sum; its type depends on the sums alone, so that it reveals no more than they do.
+    The sum. Its type depends on the sums alone, so that it reveals no more than they do.
     """
     import numpy as np
 

@@ -1,11 +1,12 @@
 """Data classes of the standard library whose methods are made when they are first needed.
 
-`dataclasses.dataclass` compiles six methods for every class. The library has some six hundred classes, and a command
-uses a few dozen of them: compiling took half of the time before any command did anything. This decorator takes the
-same options and gives a class that behaves alike: the fields are found by the standard library itself, so
-`dataclasses.fields`, `replace`, `asdict` and `is_dataclass` know the class, and standard data classes can inherit
-from it. Only `__init__` has source text, compiled at the first instance; the other methods are closures. The
-fields of an ordinary class are found when somebody asks for them, since its slots need the names alone.
+`dataclasses.dataclass` compiles six methods for every class. The library has some six hundred classes, and a
+command uses a few dozen of them. Compiling all of them took half of the time before a command did anything.
+This decorator takes the same options and gives a class with the same behaviour. The standard library finds the
+fields, so `dataclasses.fields`, `replace`, `asdict` and `is_dataclass` know the class, and standard data
+classes can inherit from it. Only `__init__` has source text, compiled at the first instance; the other methods
+are closures. The fields of an ordinary class are found when somebody asks for them, since its slots need the
+names alone.
 """
 
 from __future__ import annotations

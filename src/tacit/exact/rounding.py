@@ -6,14 +6,15 @@ floats, and for both ends of a ball. Positive values below the smallest float ro
 `upper(f)` evaluates a formula of balls (python-flint) with growing precision until the float just above its value is
 known, so that the result is the *smallest* float that is not below the exact value. Monotone formulas therefore stay
 monotone after rounding, and epsilons of 1e-12 and 1e3 are as accurate as those around 1. An input float counts as
-exactly the binary number that it stores. The precision is one setting of the whole process. `precision` changes it
-under the only lock, and restores it; nothing else in tacit sets it. A ball that is computed outside of it may be wider
-or narrower by the work of other threads, but never wrong.
+exactly the binary number that it stores. The precision is one setting of the whole process. `precision` changes
+it under the only lock, and restores it. No other code in tacit sets it. Other threads may make a ball outside
+of it wider or narrower, but never wrong.
 
-`bisected` finds the point at which a monotone condition becomes true, by halving. A condition is monotone if, once it
-holds, it holds for everything above. The search keeps two ends: at the first the condition does not hold, at the
-second it does. Take the end on the safe side, so that the result is directed: the second if the predicate must hold,
-the first if it must not be exceeded. The given ends are never tried; the condition is tested once for each halving.
+`bisected` finds the point at which a monotone condition becomes true, by halving. A monotone condition that
+holds at a point holds at every larger one. The search keeps two ends: at the first the condition does not hold,
+at the second it does. Take the end on the safe side, so that the result is directed: the second if the
+predicate must hold, the first if it must not be exceeded. The given ends are never tried; the condition is
+tested once for each halving.
 """
 
 from __future__ import annotations
@@ -164,7 +165,7 @@ _DECIMAL = Decimal("1e-12")
 def digits_up(value: Exact, digits: int = 3) -> str:
     """A non-negative number with this many significant digits, rounded up: a printed bound is a bound.
 
-    A decimal that became the next larger float prints as itself: the text lies below it by 1e-12 of it at most.
+    A decimal that became the next larger float prints as itself; the text is below it by at most a part in 1e12.
     """
     return _digits(value, digits, ROUND_CEILING, 1 - _DECIMAL)
 
@@ -394,9 +395,9 @@ def bisected(
 ) -> tuple[Place, Place]:
     """The ends (does not hold, holds) of the rest of low..high after at most `halvings`.
 
-    Integers become neighbours. Floats and fractions are halved until high - low is at most `relative` times the larger
-    of them in size, or `absolute`, or until no float is between; `logarithmic` ones, which are positive floats, by
-    their geometric mean, until high / low is at most `relative`.
+    Integers become neighbours. Floats and fractions are halved until high - low is at most `relative` times the
+    larger of them in size, or at most `absolute`, or until no float is between. `logarithmic` searches halve
+    positive floats by their geometric mean, until high / low is at most `relative`.
     """
     left = math.inf if halvings is None else halvings
     if isinstance(low, int) and isinstance(high, int):
@@ -434,7 +435,9 @@ def bisected_arrays(
 
 
 def least(holds: Callable[[int], bool], *, start: int = 0, what: str = "a search") -> int:
-    """The least integer for which a monotone condition holds, however far from the start: by doubling, then halving."""
+    """The least integer for which a monotone condition holds, at any distance from the start: by doubling, then
+    halving.
+    """
     step = 1
     if holds(start):
         high = start

@@ -1,8 +1,8 @@
 """One thread for small linear algebra.
 
-OpenBLAS spreads even an inverse of 100 x 100 over all cores, and its threads then wait for each other longer than the
-work takes: four times longer on two idle cores, a hundred times on busy ones. If the libraries of
-numpy and scipy lie beside them, as in their wheels, they are limited to one thread. Otherwise it does nothing.
+OpenBLAS divides even an inverse of 100 x 100 among all cores, whose threads then wait longer for each other
+than they work: four times longer on two idle cores, a hundred times on busy ones. The libraries that numpy and
+scipy bring in their wheels are limited to one thread. Otherwise it does nothing.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ class SeriesBasis(DensityFamily):
     """f_D(x) = sum_j theta_j psi_j(x), theta_j = (1 / size) sum_i psi_j(x_i): an orthogonal series estimate.
 
     psi is orthonormal in the unit of the box, phi = psi, and `height` turns a density of the unit box into one of the
-    box itself. Sensitivities are computed over the lattice that rows are moved to, all pairs of it: theorem
+    box itself. Sensitivities are maxima over all pairs of points of the lattice for rows: theorem
     `density-lattice`. Source: Hall 2012, 3.1.1.
     """
 
@@ -141,9 +141,9 @@ REACH = 1.0
 class HermiteBasis(SeriesBasis):
     """The first `order` Hermite functions of (x - middle) / scale along each coordinate, and their products.
 
-    They are orthonormal on the whole line, of which the box sees the part where the first `order` of them live: the
-    turning point of the last one, sqrt(2 order + 1), is put at the box's ends. For densities with one hump and light
-    tails. Source: Hall 2012, 3.1.1; Schwartz 1967.
+    They are orthonormal on the whole line. The box covers the region of the first `order` of them: its ends are
+    at the turning point of the last one, sqrt(2 order + 1). For densities with one hump and light tails.
+    Source: Hall 2012, 3.1.1; Schwartz 1967.
     """
 
     kind: ClassVar[str] = "hermite"

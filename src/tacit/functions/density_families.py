@@ -253,7 +253,7 @@ class DensityFamily(ABC):
     def l2_sensitivity(self, neighbours: Neighbours = Neighbours.REPLACE_ONE) -> float:
         """The L2 sensitivity of w_D to one row, rounding to the grid included; rounded up.
 
-        A replaced row may also become absent: that moves w_D by phi alone, which is never more.
+        A replaced row may also become absent, which moves w_D by phi alone, never by more.
         """
         length, move = self._ends()
         rounding = (SPACING + Fraction(2 * TABLE_ERROR)) * Fraction(
@@ -357,8 +357,8 @@ def lattice_table(family: DensityFamily, axis: int) -> Floats:
 
 @lru_cache(maxsize=64)
 def _block(family: DensityFamily, axis: int, number: int) -> Floats:
-    """phi at one block of lattice cells, always computed for the whole block, so that it does not depend on
-    neighbours.
+    """phi at one block of lattice cells, always computed for the whole block, so that a cell's number is the
+    same in every call.
     """
     points = lattice_points(family, axis)[number * CELLS_IN_BLOCK : (number + 1) * CELLS_IN_BLOCK]
     return np.ascontiguousarray(family._axis_features(axis, points))

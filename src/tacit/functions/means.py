@@ -51,8 +51,8 @@ class Mean(ABC):
 class KernelCombination(Mean):
     """f_D = sum_i a_i K(x_i, .): a kernel density estimate, a support vector machine, a ridge regression.
 
-    Given floats count as the exact numbers that they store. `absolute_sum` is a public bound on sum |a_i|: it
-    is part of what is proved about the family, never computed from the data. No row is ever printed.
+    Given floats count as the exact numbers that they store. `absolute_sum` is a public bound on sum |a_i|: the
+    proof about the family gives it, never the data. No row is ever printed.
     """
 
     kernel: Kernel

@@ -122,7 +122,7 @@ def noisy_coefficients(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ReleasedFunction:
-    """x -> sum_j coefficient_j phi_j(x): one sample path, the same value whenever it is asked, and no row in it.
+    """x -> sum_j coefficient_j phi_j(x): one sample path without any row, with the same value at every call.
 
     Evaluating it is post-processing. `publishable` is False if the noise came from a seeded source.
     """
@@ -181,11 +181,11 @@ FINENESS = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathValues:
-    """One noisy path at some points: integers that stand for integer * spacing, and what sampling them cost.
+    """One noisy path at some points: integers for integer * spacing, and the cost of sampling them.
 
     `numerical_delta` bounds the total variation between the drawn path and one with the release's guarantee; 0 means
-    exact. `added_std` bounds the extra noise at a point, beyond that of the ideal path: floats decompose the
-    covariance, and it makes up for what they lose. It takes nothing from privacy and lies below the grid.
+    exact. `added_std` bounds the extra noise at a point, beyond that of the ideal path: it compensates for the
+    rounding of the covariance's decomposition in floats. It takes nothing from privacy and lies below the grid.
     """
 
     points: Floats

@@ -147,7 +147,7 @@ _IN_ADVANCE = {"compose-approximate-advanced", "compose-approximate-optimal", "c
 def parallel(*parts: Guarantee, fixed: bool = False) -> Guarantee:
     """The joint loss of releases from disjoint parts of the table: McSherry 2009.
 
-    `fixed=True` says that the part in which a row lies does not depend on its data. For people in at most this many
+    `fixed=True` declares that the part of a row does not depend on its data. For people in at most this many
     groups the parts are taken to be those groups; the guarantee says so.
     """
     if not parts:

@@ -86,7 +86,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Always(Condition):
-    """Whatever the data are, whatever the adversary knows, and whatever they can compute."""
+    """For all data, all knowledge of the adversary, and all computing power."""
 
     def describe(self) -> str:
         return "whatever the data are, whatever an adversary knows, and whatever they can compute"
@@ -175,9 +175,9 @@ class Indistinguishability(StrEnum):
 class BoundedAdversary(Condition):
     """Computational differential privacy in concrete numbers.
 
-    SIM (Groce 2014, Def. 4.3): some mechanism with the stated bound exists whose output no adversary
-    within `assumption` tells from this one with an advantage above `advantage`.
-    IND (Def. 4.2): for such adversaries Pr[A(F(x))=1] <= e^epsilon Pr[A(F(x'))=1] + delta + advantage.
+    SIM (Groce 2014, Def. 4.3): for some mechanism with the stated bound, no adversary within `assumption`
+    distinguishes its output from this one with an advantage above `advantage`. IND (Def. 4.2): for such
+    adversaries Pr[A(F(x))=1] <= e^epsilon Pr[A(F(x'))=1] + delta + advantage.
     """
 
     assumption: str

@@ -1,9 +1,9 @@
 """The algebra's interface of a privacy curve, whatever computes it.
 
 A `Curve` answers delta(epsilon) in one direction of neighbouring, certified from both sides. A `Composer` makes
-curves and joins them. The room `tacit.pld` has the only composer and installs it on import. Rooms import only earlier
-rooms, so the algebra names that room once, as a string, here: `composer()` imports it when the first curve is asked
-for, and `tacit.compose` works without an import by the caller.
+curves and joins them. The room `tacit.pld` has the only composer and installs it on import. Rooms import only
+earlier rooms, so the algebra names that room once, as a string, here. `composer()` imports it at the first
+curve, and `tacit.compose` works without an import by the caller.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ class Curve(Protocol):
         ...
 
     def rises_to(self, other: Any) -> bool:
-        """Whether the other has at least as many parts of each kind, none with a smaller parameter: then
-        it lies above at every real epsilon."""
+        """Whether the other has at least as many parts of each kind, none with a smaller parameter. Then its
+        curve is at least as large at every real epsilon.
+        """
         ...
 
     def delta(self, epsilon: float, *, tolerance: float = ...) -> Interval:
@@ -46,8 +47,9 @@ class Curve(Protocol):
         ...
 
     def epsilon(self, delta: float, *, tolerance: float = ..., known: float = ...) -> Interval:
-        """Enclosure of the smallest epsilon >= 0 with a curve of at most delta; any that is at most `known`, where
-        that is one."""
+        """An enclosure of the smallest epsilon >= 0 with a curve of at most delta; any epsilon of at most
+        `known`, if that is such an epsilon.
+        """
         ...
 
     def renyi(self, order: float) -> float:

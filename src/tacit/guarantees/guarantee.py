@@ -34,8 +34,8 @@ from tacit.guarantees.units import Coupled, GroupOf, Neighbours, Unit, group_of,
 class Guarantee:
     """bound (the amount) + unit (the protected) + condition (the assumption); `Always` is differential privacy.
 
-    `declared` lists declarations that no program can check ("the parameters were fixed in advance"). Every law keeps
-    them, and they are printed and recorded with the guarantee.
+    `declared` lists declarations that no program can check ("the parameters were fixed in advance"). Every law
+    keeps them, and every guarantee prints and records them.
     """
 
     bound: Bound
@@ -260,7 +260,9 @@ def explain(bound: Bound, unit: Unit, condition: Condition, declared: tuple[str,
 
 @lru_cache(maxsize=128)
 def _kept_sentences(bound: Bound, unit: Unit, condition: Condition) -> tuple[str, ...]:
-    """Computed once: a hundred releases of one price say the same, and each text reads a curve several times."""
+    """Computed once, since a hundred releases of one price have the same text, and each text reads a curve
+    several times.
+    """
     return tuple(_sentences(bound, unit, condition))
 
 
@@ -322,7 +324,7 @@ def _told_loss(bound: Bound, unit: Unit, condition: Condition) -> str:
 
 
 def _level(bound: Bound) -> float:
-    """The delta for reading a curve: 0 if that is finite, else a small one, or the smallest that holds."""
+    """The delta for reading a curve: 0 if its epsilon is finite, else a small one, or the smallest valid one."""
     if math.isfinite(bound._epsilon(0.0)):
         return 0.0
     if isinstance(bound, Approximate):

@@ -8,8 +8,8 @@
     renyi           the divergence at each order     compose-renyi
 
 Composition of bounds, accountants, filters, the ledger and the price of a plan all add up here. Sums are exact
-rationals; they are rounded once, when they are read as a bound: up for the spent amount, down for the rest. The same
-sums are valid running totals when parameters are chosen after earlier results (see tacit.accounting.filters).
+rationals. Reading a sum as a bound rounds it once: up for the spent amount, down for the rest. The same sums
+are valid running totals when parameters are chosen after earlier results (see tacit.accounting.filters).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ NOTHING: Mapping[str, Fraction] = {}
 
 
 class Described(Protocol):
-    """An event that states its own cost in each kind; None if no theorem gives it."""
+    """An event that states its own cost in each kind; None if no theorem gives the cost."""
 
     def pure(self) -> float | Fraction | None:
         """An epsilon that holds with delta = 0."""
@@ -83,7 +83,7 @@ class Currency(ABC):
 
     @abstractmethod
     def of_release(self, release: Described, *, neighbours: Neighbours) -> Amounts | None:
-        """The cost of a release, by its own description; None without a bound of this kind."""
+        """The cost of a release, as the release describes it; None without a bound of this kind."""
 
     @abstractmethod
     def bound(self, amounts: Amounts, rounded: Rounded = up) -> Bound:
@@ -207,7 +207,7 @@ class _SquaredMus(Currency):
         return GaussianDP(mu=math.inf if square is None else root(square, rounded))
 
     def exact(self, amounts: Amounts) -> dict[str, Fraction]:
-        """mu, where its square is finite; rounded up if it is irrational."""
+        """mu, if its square is finite; rounded up if mu is irrational."""
         square = amounts["mu squared"]
         return {} if square is None else {"mu": rational_root(square)}
 
@@ -247,7 +247,7 @@ class Divergences(Currency):
         return Renyi(orders=self.orders, epsilons=tuple(_float(amounts[n], rounded) for n in self.names))
 
     def exact(self, amounts: Amounts) -> dict[str, Fraction]:
-        """None: its numbers are a list, which is kept in floats."""
+        """None, because its numbers are a list of floats."""
         return {}
 
     def summary(self, amounts: Amounts, digits: int = 4) -> str:

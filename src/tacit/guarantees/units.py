@@ -7,8 +7,8 @@ its relation means nothing:
     add-or-remove    one unit's data are added or taken away; the number of units is protected too
 
 A histogram's cell vector moves by 2 in L1 under replace-one, and by 1 under add-or-remove.
-The general form is the pair (alt, priv) of coupled worlds (Groce 2014, Def. 5.5): the output must tell
-no more about priv(X) than can be simulated from alt(X). Rows are the case priv = the row, alt = the rest.
+The general form is the pair (alt, priv) of coupled worlds (Groce 2014, Def. 5.5): the output reveals no more
+about priv(X) than a simulation from alt(X) can. Rows are the case priv = the row, alt = the rest.
 """
 
 from __future__ import annotations
@@ -197,8 +197,8 @@ def people(
 ) -> People:
     """Protects each person with all their rows; `column` identifies the person of a row.
 
-    `at_most_each={"year": 1}` uses at most one row of a person with each year: for panels, where releases by year then
-    need less noise.
+    `at_most_each={"year": 1}` uses at most one row of a person with each year, for panels: releases by year
+    then need less noise.
     """
     each: Any = at_most_each
     if isinstance(at_most_each, Mapping):
@@ -214,13 +214,13 @@ def group_of(unit: Unit, *, size: int) -> GroupOf:
 
 
 def steps(known: Unit, wanted: Unit) -> tuple[int, tuple[str, ...]]:
-    """How many neighbour steps of `known` make one step of `wanted`, and the theorems that say so.
+    """The number of neighbour steps of `known` in one step of `wanted`, with its theorems.
 
     replace-one is one removal and one addition (two steps of add-or-remove). A person with at most m
-    rows is m added or removed rows. There is no way back from replace-one to add-or-remove: a mechanism
-    that prints the number of rows is perfectly private under the first and not at all under the second.
-    A guarantee for people with at most seven rows covers people with fewer rows, and one for two groups covers one
-    group. There is no way back: the number of people with seven rows is a constant if nobody may have seven.
+    rows is m added or removed rows. There is no way back from replace-one to add-or-remove: a mechanism that
+    prints the number of rows is perfectly private under the first and not private under the second. A guarantee
+    for people with at most seven rows covers people with fewer rows, and one for two groups covers one group.
+    There is no way back: the number of people with seven rows is a constant if nobody may have seven.
     """
     if known == wanted:
         return 1, ()

@@ -1,7 +1,7 @@
 """The custodian's acts: roles, requests and approvals, notes, withdrawals and replacements.
 
 Every act is an entry of the chain, written in an exclusive transaction by the same rules that `verify` applies to it
-later (`register.py`). None of them returns budget: charges stay charged.
+later (`register.py`). None of them returns budget.
 """
 
 from __future__ import annotations
@@ -77,11 +77,12 @@ class Approvals(Log):
         by: str = CUSTODIAN,
         note: str = "",
     ) -> Entry:
-        """Record that a name has these roles from now on, and signs with this public key (without roles: that it has
-        none any more).
+        """Records that a name has these roles from now on, and signs with this public key. Without roles, it
+        has none any more.
 
-        A name belongs to one person for ever: a known name changes only with the same key, or if `change` says that it
-        is the same person. `by` names the person who decided that, who must be a custodian if the ledger knows one.
+        A name belongs to one person for ever. A known name changes only with the same key, or if `change`
+        declares that it is the same person. `by` names the person who decided that, who must be a custodian if
+        the ledger knows one.
         """
         person = Person(name=name, roles=roles, key=key)  # type: ignore[arg-type]
         said = {**person_body(person), "change": flag("change", change), **_said(by, note)}
@@ -180,8 +181,8 @@ class Approvals(Log):
         """Approve the open request of this number, signed with the key of the name that approves.
 
         Without the key here, `signature` is the signature made elsewhere: `approval(number, by)`. The approval is
-        for this request alone, and is used up by the charge that it allows. `signed` says who keeps the private key,
-        "server" or "elsewhere", as a server knows it; certificates repeat the word.
+        for this request alone, and is used up by the charge that it allows. `signed` says who keeps the private
+        key, "server" or "elsewhere". Only a server knows it, and certificates repeat the word.
         """
         if signed not in ("", *SIGNED):
             raise UnknownName(what="place of a signature", name=signed, known=SIGNED)
@@ -397,7 +398,7 @@ class Approvals(Log):
         return entry
 
     def _admit(self, parameter: str, name: str) -> None:
-        """A name that the ledger knows by the same characters, or a new one that resembles none."""
+        """A known name with the same characters, or a new one that resembles none."""
         state = self._state
         people, shares, analysts = state.register.people, state.shares, state.analysts
         if name in people or name in shares or name in analysts:
@@ -476,7 +477,7 @@ def _said(by: str, note: str) -> dict[str, str]:
 
 
 def _spelled_alike(name: str, state: State) -> None:
-    """Refuse a name without a share that reads like a name with one: it would have the whole budget.
+    """Refuses a name without a share that reads like a name with one, because the whole budget would be open to it.
 
     A name that an older version enrolled beside its lookalike stays valid.
     """

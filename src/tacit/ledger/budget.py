@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """A bound that may not be exceeded, its exact numbers if they are known, and the owner of the limit."""
+    """A limit, its exact numbers if they are known, and its owner."""
 
     bound: Bound
     exact: Mapping[str, Fraction] = field(default_factory=dict)
@@ -212,10 +212,11 @@ def smaller(one: Bound, other: Bound) -> Bound:
 
 
 def recount(decode: Callable[[Mapping[str, Any]], T], total: Callable[[Sequence[T]], Bound]) -> ChargeCheck:
-    """A check that ignores the prices and adds up the events anew: decode each record, total them, compare.
+    """A check that ignores the prices and adds up the events anew: it decodes each record, adds them up, and
+    compares.
 
-    `total` must give a bound of the budget's kind, and must be a valid filter if parameters depend on earlier results;
-    a total that only holds for a plan fixed in advance is not one.
+    `total` must give a bound of the budget's kind, and must be a valid filter if parameters depend on earlier
+    results. A total for plans fixed in advance is no filter.
     """
 
     def check(charges: Sequence[Charge], limit: Limit) -> None:

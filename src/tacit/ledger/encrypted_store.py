@@ -73,7 +73,7 @@ class EncryptedStore:
     def write(self, work: Callable[[StoreTransaction], T]) -> T:
         """Runs this work in an exclusive transaction, and returns when it is durable.
 
-        It may run again if the database says that it did not commit, so `work` must have no other effect.
+        `work` must have no other effect, because it runs again if the database says that it did not commit.
         """
 
         def inside(connection: Connection) -> T:

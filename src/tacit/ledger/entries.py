@@ -108,7 +108,7 @@ def text(parameter: str, value: object, *, longest: int = 500, empty: bool = Fal
 
 
 def shown(parameter: str, value: object, *, empty: bool = False) -> str:
-    """A text that is written now: something of it shows, unless it may be empty, and is."""
+    """A new text with visible characters, unless it may be empty, and is."""
     found = text(parameter, value, empty=empty)
     if found and all(shows_nothing(c) or c.isspace() for c in found):
         raise InvalidParameter(
@@ -245,16 +245,15 @@ class Earlier:
 class Request:
     """One question with its price, before it is paid.
 
-    `key` says which question it is: the same key about the same version of the same table is answered from the
-    record. Table and version are public and declared: neither is read from the data.
-    `event` is what will be run, as plain data that the accounting room writes and reads.
-    `charge` is the price in the budget's own kind, unit and condition; `exact` its numbers as fractions,
-    where the mechanism is calibrated to those and not to the floats. `told` describes the query in words, one table a
-    release: its name (`release`), the question (`statistic`) and its own price (`price`). `files` is the declared set
-    of files, and belongs to the key: {"protected": [[name, ...], ...], "public": [...]}. `choice` is the choice for
-    the request, stored whole. `known_as` are digests that earlier forms of requests gave the same question, files
-    beside them as now. `earlier` gives what version 0.1.0 called it; it is called only where a ledger has charges of
-    that version.
+    `key` identifies the question: the same key about the same version of the same table is answered from the
+    record. Table and version are public and declared: neither is read from the data. `event` is what will be
+    run, as plain data that the accounting room writes and reads. `charge` is the price in the budget's own
+    kind, unit and condition; `exact` its numbers as fractions, where the mechanism is calibrated to those and
+    not to the floats. `told` describes the query in words, one table a release: its name (`release`), the
+    question (`statistic`) and its own price (`price`). `files` is the declared set of files, and belongs to the
+    key: {"protected": [[name, ...], ...], "public": [...]}. `choice` is the choice for the request, stored
+    whole. `known_as` are digests that earlier forms of requests gave the same question, files beside them as
+    now. `earlier` gives its name in version 0.1.0; it is called only for a ledger with charges of that version.
     """
 
     key: str

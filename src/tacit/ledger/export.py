@@ -31,10 +31,10 @@ def overview(ledger: Ledger) -> dict[str, Any]:
 def screen(
     ledger: Ledger, *, most: int, wanted: Callable[[Mapping[str, Any]], bool] = lambda body: True
 ) -> dict[str, Any]:
-    """The overview with the last `most` charges that are wanted, by what their entries say, and with open requests.
+    """The overview with the last `most` wanted charges, selected by their entries, and with open requests.
 
-    `older` is the number of wanted charges before these. Every link of the chain is checked. Sums are not added up
-    anew: the end of the chain states what is spent, and a charge relies on it, too.
+    `older` is the number of wanted charges before these. Every link of the chain is checked. Sums are not added
+    up anew: the end of the chain states the spent amount, and a charge relies on it, too.
     """
     if isinstance(ledger.budget.condition, RandomData):  # a gamma is made of all charges
         return _cut(ledger._read_all(lambda history: _overview(ledger, history)), most, wanted)

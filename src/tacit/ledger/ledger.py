@@ -105,7 +105,7 @@ def _plans(request: Request) -> tuple[str, ...]:
 
 
 def _keys(request: Request) -> tuple[str, ...]:
-    """The keys under which a question may be on record: the given one, or all of its digests."""
+    """The recorded keys of a question: the given one, or all of its digests."""
     return _plans(request) if request.key == request.plan_digest else (request.key,)
 
 
@@ -146,11 +146,11 @@ PATIENCE = 600.0
 
 
 class Ledger(Approvals):
-    """A budget and everything that was spent of it, in a file or a database that several processes share.
+    """A budget with its charges, in a file or a database that several processes share.
 
-    Reserve: in one exclusive transaction the sum of the charges so far is read, the check
-    decides, and the charge is on the disk; only then may a row be read. Commit: the answer is recorded. A crash
-    in between leaves the charge spent. Entries are chained by SHA-256, carry the sum, and are never changed.
+    Reserve: one exclusive transaction reads the sum of the charges so far, lets the check decide, and writes
+    the charge to the disk. Only then may a row be read. Commit: the answer is recorded. A crash in between
+    leaves the charge spent. Entries are chained by SHA-256, carry the sum, and are never changed.
     """
 
     # --- opening -------------------------------------------------------------------------------------
@@ -518,7 +518,7 @@ class Ledger(Approvals):
 
     # --- charges of 0.1.0, which stored no set of files and hashed sentences --------------------------
     def _replay_earlier(self, connection: Connection, request: Request, table: str) -> Recorded | None:
-        """The answer that 0.1.0 gave to the same question; refuses if it may have given one that cannot be found."""
+        """The answer of 0.1.0 to the same question; refuses if there may be one that cannot be found."""
         if request.files is None or request.earlier is None or not self._has_earlier(connection):
             return None
         by_default = request.key == request.plan_digest

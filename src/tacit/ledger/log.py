@@ -176,7 +176,7 @@ class State:
         return replace(self, shares={**self.shares, analyst: share})
 
     def looked(self, place: str, sequence: int) -> State:
-        """The state with a look at one version by this entry; the first look at it stays the first."""
+        """The state after this entry's look at one version; only the first look at a version counts."""
         return replace(self, looks={**self.looks, place: self.looks.get(place, sequence)})
 
     def own(self, analyst: str) -> Amounts:
@@ -256,8 +256,8 @@ class Committed:
 class History:
     """The sum of the entries up to `sequence`. Only ever moves forward, one verified link at a time.
 
-    `open` has the digests of the reservations without a result so far; with `keep` the charges, and what
-    closed them, are kept too, and later notes about people, requests and releases. After a fault the sums are unknown
+    `open` has the digests of the reservations without a result so far. With `keep` it also keeps the charges
+    and their results, and later notes about people, requests and releases. After a fault the sums are unknown
     and not compared (`summed`).
     """
 
@@ -318,8 +318,8 @@ STATES = {"": "reserved", "commit": "committed", "failed": "failed"}
 
 @dataclass(slots=True)
 class End:
-    """The last charges of a chain, as a history that has no others; `found` of them were wanted, and `counts` says how
-    many each analyst has.
+    """The last charges of a chain, as a history without others; `found` is the number of wanted ones, and
+    `counts` the number by analyst.
     """
 
     history: History
@@ -336,7 +336,7 @@ def committed(entry: Entry) -> Committed:
 
 
 def walk(history: History, rows: Iterable[Row]) -> Iterable[tuple[Entry | None, Problem | None]]:
-    """Each row as an entry, or its fault; continues after a fault, to name them all."""
+    """Each row as an entry, or its fault. The walk continues after a fault, to name them all."""
     for sequence, digest, content in rows:
         expected = history.sequence + 1
         if sequence > expected:
@@ -530,7 +530,9 @@ class Log:
         return done
 
     def _sync(self, connection: Connection) -> None:
-        """Reads the entries that others appended since; an unsound ledger stays unsound until it is opened again."""
+        """Reads the entries that others appended since. An unsound ledger stays unsound until it is opened
+        again.
+        """
         if self._unsound:
             self._corrupt(self._unsound)
         try:
@@ -615,10 +617,10 @@ class Log:
     def _end(
         self, connection: Connection, wanted: Callable[[Mapping[str, Any]], bool], most: int
     ) -> End | None:
-        """What a screen shows of the chain; None if a link of it does not hold, which the whole walk will name.
+        """The part of the chain for a screen; None if a link is wrong, which the whole walk will name.
 
-        Every link is checked, and the last one is that of the keyed head: so each entry is letter by letter what was
-        written. What the entries add up to is read from the state at the end, which the last one names.
+        Every link is checked, and the last one is that of the keyed head. So each entry is unchanged to the
+        letter. The sum of the entries comes from the state at the end, which the last one names.
         """
         self._sync(connection)
         end = End(history=self._at_the_start())
@@ -656,7 +658,7 @@ class Log:
         return (history.sequence, history.digest) == (self._sequence, self._digest)
 
     def _since(self, connection: Connection, after: int) -> list[Entry]:
-        """The entries after this one, linked to the end: what belongs to an open request is never before it."""
+        """The entries after this one, linked to the end; those of an open request are never before it."""
         found: list[Entry] = []
         digest = ""
         for row in pages(connection, after=after, up_to=self._sequence):

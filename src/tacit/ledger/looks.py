@@ -1,4 +1,4 @@
-"""Looks at the data, and the plans before them: entries of the chain, without any finding.
+"""Looks at the data, and earlier plans: entries of the chain, without any finding.
 
     look    somebody looked at this declared version of this table (`tacit inspect`); the content is not recorded
     plan    the digest of a plan, recorded before it is charged for (`tacit plan --record`)
@@ -6,7 +6,7 @@
 Somebody who has looked may have fitted bounds, keys and bins to the data. A plan is older than a look if its digest
 appears in an earlier entry: a charge, a request or a record. The order of the chain decides; a date or a file proves
 nothing.
-Later entries never change the remark about a plan: its first entry, and all looks before that, stay where they are.
+Later entries never change the remark about a plan: the plan's first entry, and all earlier looks, are fixed.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from tacit.ledger.tables import Connection
 def looked(ledger: Ledger, *, analyst: str, table: str = "", version: str = "") -> Entry:
     """Records that somebody looks; durable when this returns, before a row is read.
 
-    Refused to everybody who asks paid questions: names with a share, or with another role than custodian,
-    and all but custodians where the ledger knows one.
+    Refuses everybody who asks paid questions: names with a share, or with another role than custodian, and all
+    but custodians if the ledger knows one.
     """
     who, name = text("analyst", analyst), _table(ledger, table)
     said = {"analyst": who, "table": name, "version": text("version", version, empty=True)}

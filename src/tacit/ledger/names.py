@@ -1,9 +1,9 @@
 """Rules for new names in a ledger, and for two names that a reader could confuse.
 
-Shares, roles and approvals refer to names, so a name that looks like another one could act for it. A new name is in
-composed form (NFKC), of one script that is in everyday use, without pictures or characters that show nothing, and not
-confusable with a name that the ledger knows. A name in the ledger is matched by its exact characters, so that old
-ledgers open. The rules here apply before an entry is written, never when a chain is verified.
+Shares, roles and approvals refer to names, so a lookalike could act for another person. A new name
+is in composed form (NFKC), of one script in everyday use, without pictures or invisible characters, and not
+confusable with a known name. A name in the ledger is matched by its exact characters, so that old ledgers open.
+The rules here apply before an entry is written, never when a chain is verified.
 
 The list of lookalikes is our own and short: letters of Greek, Cyrillic, Armenian and the Latin extensions that are
 drawn like letters of the basic Latin alphabet. Scripts of few or no readers, some of which consist of such letters
@@ -122,7 +122,7 @@ def _skeletons(name: str) -> set[str]:
 
 
 def admitted(parameter: str, name: str, known: Iterable[str]) -> str:
-    """A name that the ledger knows, or a new valid one that resembles none of those."""
+    """A known name, or a new valid one that resembles none of those."""
     names = set(known)
     if name in names:
         return name

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 def on_random_data(budget: Guarantee) -> ChargeCheck:
     """The check for a budget under `RandomData(gamma)`: `ledger.reserve(request, on_random_data(budget))`.
 
-    Exact sums of the bound's numbers and of the gammas, each at most the budget's. A charge's gamma is the fraction
-    that its request states (`exact`), or the float that it is, to the last digit. A charge under RandomData whose plan
-    is not that of all charges before it must carry the declaration `FIXED_BEFORE` in its guarantee.
+    Exact sums of the bound's numbers and of the gammas, each at most the budget's. A charge's gamma is the
+    fraction of its request (`exact`), or the exact value of its float. A charge under RandomData whose plan is
+    not that of all charges before it must carry the declaration `FIXED_BEFORE` in its guarantee.
     """
     ceiling = _ceiling(budget)
 
@@ -72,7 +72,7 @@ def standing_on_random_data(ledger: Ledger, analyst: str | None = None) -> tuple
 
 
 def standing_of(ledger: Ledger, history: History, analyst: str | None) -> tuple[Guarantee, Guarantee]:
-    """The amount spent by one analyst, or by everybody (None), and the rest, from a history that was read already."""
+    """The spent amount of one analyst, or of everybody (None), and the rest, from a history in memory."""
     budget, charges = ledger.budget, list(history.charges.values())
     own = [c for c in charges if analyst in (None, c.analyst)]
     left = totals.left(charges, ledger.limit)

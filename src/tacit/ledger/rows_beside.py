@@ -1,8 +1,8 @@
-"""A folder beside a ledger, in which engines keep the bounded rows of a version: only if a custodian asked for it.
+"""A folder beside a ledger with the bounded rows of each version, only if a custodian asked for it.
 
-Beside `survey.ledger` lies `survey.ledger-rows`, which only its owner can enter. The existence of the folder is the
-request: a curator who finds it keeps the bounded rows in it (`tacit.sources.kept`), and reads them in place of
-bounding anew. These are rows of real people as declared, without noise. Removing them changes no answer.
+Beside `survey.ledger` lies `survey.ledger-rows`, which only its owner can enter. The folder itself is the
+request: a curator who finds it keeps the bounded rows in it (`tacit.sources.kept`), and reads them from there.
+These are rows of real people as declared, without noise. Removing them changes no answer.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ REMOVED = "bounded rows were removed from beside the ledger"
 
 
 def rows_folder(ledger: Ledger) -> Path | None:
-    """The folder for bounded rows, if a custodian asked for one; None if it is not safe to use as well."""
+    """The folder for bounded rows, if a custodian asked for one; None if it is not safe."""
     folder = _folder(ledger)
     try:
         found = None if folder is None else folder.lstat()
@@ -42,7 +42,7 @@ def rows_folder(ledger: Ledger) -> Path | None:
 
 
 def _folder(ledger: Ledger) -> Path | None:
-    """Its place: beside the ledger's file, by whatever name that was opened; None for a ledger in a database."""
+    """Its place beside the ledger's file, by any name of the file; None for a ledger in a database."""
     return None if ledger.path is None else Path(f"{os.path.realpath(ledger.path)}{ENDING}")
 
 
@@ -106,7 +106,7 @@ def remove_rows(ledger: Ledger, *, version: str | None = None, by: str = CUSTODI
 
 
 def mark_of(ledger: Ledger, version: str) -> str:
-    """The beginning of the names of a version's files, which reveals to nobody else which version it is."""
+    """The beginning of the file names of a version, which reveals the version to nobody else."""
     from tacit.exact.canonical import mac
 
     return mac(ledger.bounding_key, "version of kept rows", version)[:16]

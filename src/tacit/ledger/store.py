@@ -1,9 +1,10 @@
 """The storage of a ledger: one SQLite file, or one schema of a PostgreSQL database, with the tables of `tables.py`.
 
 A file goes through the standard library's `sqlite3`, a server through SQLAlchemy.
-A writer holds the lock from before the first read of a transaction to its end: `BEGIN IMMEDIATE` on SQLite, in the
-order of arrival; a lock on the header's row on PostgreSQL. A transaction that has ended is on the disk: rollback
-journal with synchronous=EXTRA on SQLite, synchronous_commit=on on PostgreSQL (docs/decisions/0008-ledger-storage.md).
+A writer has the lock from before the first read of a transaction to its end: `BEGIN IMMEDIATE` on SQLite, in
+the order of arrival; a lock on the header's row on PostgreSQL. A transaction that has ended is on the disk:
+rollback journal with synchronous=EXTRA on SQLite, synchronous_commit=on on PostgreSQL
+(docs/decisions/0008-ledger-storage.md).
 """
 
 from __future__ import annotations
@@ -90,7 +91,8 @@ def stamp_of(path: Path) -> Stamp | None:
 class _Kept:
     """The connections of this process, by their store.
 
-    Without a lock, which Ctrl-C could leave held: each step on the dictionary is one operation of the interpreter.
+    There is no lock, which Ctrl-C could leave locked: each step on the dictionary is one operation of the
+    interpreter.
     """
 
     def __init__(self) -> None:
@@ -371,7 +373,7 @@ _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)(?:.*@)?(?P<rest>[^?\n
 
 
 def without_credentials(place: str) -> str:
-    """A path as it is; of a URL the scheme, the host and the database, without user, password and options."""
+    """A path unchanged; of a URL the scheme, the host and the database, without user, password and options."""
     return _URL.sub(lambda url: url["scheme"] + url["rest"], place)
 
 
@@ -460,8 +462,8 @@ class Store:
     ) -> T:
         """Runs this in a transaction without any other writer, and returns when it is durable.
 
-        It repeats the work if the database says that it did not commit, until `patience` has passed, so `work` may
-        affect the database only.
+        It repeats the work until `patience` has passed if the database says that it did not commit, so `work`
+        may affect the database only.
         """
         wait = self.wait_seconds if patience is None else max(patience, self.wait_seconds)
         return self._told(lambda: self._once(lambda: self.writing(fresh=fresh, wait=wait), work), wait)
@@ -471,7 +473,9 @@ class Store:
             return work(connection)
 
     def _told(self, attempt: Callable[[], T], wait: float) -> T:
-        """Errors of the database become ours; they are raised outside of any handler, so that no context remains."""
+        """Turns errors of the database into ours. They are raised outside of any handler, so that no context
+        remains.
+        """
         until = time.monotonic() + wait
         while True:
             try:
@@ -517,7 +521,7 @@ class Store:
             self._commit(connection, wait)
 
     def _commit(self, connection: Connection, wait: float) -> None:
-        """On SQLite, readers delay the end of a transaction; it stays whole, and ends when they have gone."""
+        """On SQLite, readers delay the end of a transaction, which stays whole."""
         until = time.monotonic() + wait
         try:
             if isinstance(connection, ServerConnection):
@@ -574,7 +578,7 @@ class Store:
             )  # fmt: skip
 
     def damage(self, connection: Connection) -> str:
-        """Faults that the database finds in its own file; empty for a sound one."""
+        """The database's own list of faults in its file; empty for a sound one."""
         if not self.is_file:
             return ""
         try:

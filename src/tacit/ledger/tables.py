@@ -9,8 +9,8 @@
     tacit_data      a keyed mark of the data that each answer was made from; never exported
     tacit_sealed    encrypted parts, made when the first one is kept
 
-Statements are texts with named values that SQLite and PostgreSQL read alike. A file is read and written through the
-standard library; only a server's ledger loads SQLAlchemy, which takes longer to import than most commands run.
+Statements are texts with named values that SQLite and PostgreSQL read alike. The standard library reads and
+writes a file. Only a server's ledger loads SQLAlchemy, which takes longer to import than most commands run.
 """
 
 from __future__ import annotations

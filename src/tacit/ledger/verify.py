@@ -2,8 +2,8 @@
 
 The chain is read some entries at a time, so that a long one needs no more memory than a short one.
 
-It cannot find a consistent forgery: the secret lies in the ledger, so somebody who can write to it can also rewrite all
-of it consistently, and an older copy of the whole ledger is consistent in itself. An anchor kept elsewhere (in a
+It cannot find a consistent forgery: somebody who can write to the ledger has its secret and can rewrite all of
+it consistently, and an older copy of the whole ledger is consistent. An anchor kept elsewhere (in a
 certificate, in a mail, on paper) reveals both.
 """
 

@@ -1,4 +1,6 @@
-"""The distribution of the noise on coefficients, as far as bands need it: sizes, and public simulated draws."""
+"""The distribution of the noise on coefficients, as far as bands need it: standard deviations, and public
+simulated draws.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ def public_normals(shape: tuple[int, ...], seed: int) -> Floats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoefficientNoise(ABC):
-    """Noise on the coefficients' sums, uncorrelated between them: all that bands ask of it.
+    """Uncorrelated noise on the coefficients' sums; bands need no more.
 
     A further distribution needs a class with `kind`, `stds` and `draws`, and a place in `NOISES`.
     """

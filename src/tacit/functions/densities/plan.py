@@ -46,9 +46,9 @@ class DensityPlan:
     Guarantee: with `mechanism="gaussian"`, GaussianDP(mu) for the whole curve, however often and wherever it is read;
     with "laplace" or "gamma", Pure(epsilon). Exactly: sums are integers on a grid, and the noise is drawn exactly.
     Assumptions: `size` is public: the number of rows under replace-one neighbours, any public number near it under
-    add-or-remove (a released count). A unit has at most `rows` rows. A row outside of the box is moved to its edge, or
-    counts as absent, as `outside` says; so does a row with a value that is no number.
-    Theorems `density-lattice`, `density-kde`, `density-sobolev`, `rounded-gaussian`, `laplace`, `gamma-mechanism`.
+    add-or-remove (a released count). A unit has at most `rows` rows. A row outside of the box is moved to its
+    edge, or counts as absent, as `outside` says; a row with a value that is no number likewise. Theorems
+    `density-lattice`, `density-kde`, `density-sobolev`, `rounded-gaussian`, `laplace`, `gamma-mechanism`.
     Source: Hall 2012, 3.1.1 and 3.3.
     """
 
@@ -194,7 +194,7 @@ class DensityPlan:
         return np.stack([m.ravel() for m in np.meshgrid(*axes, indexing="ij")], axis=1)
 
     def release(self, rows: Any, *, source: Source | None = None) -> ReleasedDensity:
-        """Reads the rows once, adds the noise, and keeps nothing else of them."""
+        """Reads the rows once, adds the noise, and keeps no other trace of them."""
         table = as_rows(rows, self.family.dimension)
         if self.neighbours is Neighbours.REPLACE_ONE and self.rows == 1 and table.shape[0] != self.size:
             raise InvalidParameter(
@@ -403,8 +403,9 @@ def public_bandwidth(
 ) -> tuple[float, ...]:
     """The bandwidth, one a coordinate, with the least expected squared error for a normal reference density.
 
-    `spread` is the reference's standard deviation as a share of each side. From public numbers alone; with `mu` the
-    noise of the release counts too, which asks for a wider one. Without noise it is the normal-reference rule.
+    `spread` is the reference's standard deviation as a share of each side. From public numbers alone. With `mu`
+    the noise of the release counts too, and the bandwidth becomes wider. Without noise it is the
+    normal-reference rule.
     """
     domain = as_box(domain)
     n, d = whole("size", size), domain.dimension
@@ -452,8 +453,8 @@ def normal_reference(
 class ExpectedErrors:
     """E of the integral over the box of (released curve - density)^2, in three parts that add up.
 
-    `smoothing` is the error of the family, `sampling` that of the sample, `noise` that of privacy: the
-    first two are the approximation of Hall's (3.1) taken apart. Theorem `density-errors`.
+    `smoothing` is the error of the family, `sampling` that of the sample, `noise` that of privacy. The first
+    two are the two parts of the approximation in Hall's (3.1). Theorem `density-errors`.
     """
 
     plan: DensityPlan
@@ -553,7 +554,9 @@ class DensityComparison:
 def compare_densities(
     *, size: int, mu: float, domain: Box | PublicBox, reference: GriddedDensity | None = None
 ) -> DensityComparison:
-    """Kernel, Fourier series and histogram, each at its best for the reference density: from public numbers alone."""
+    """Kernel, Fourier series and histogram, each at its best parameter for the reference density, from public
+    numbers alone.
+    """
     domain = as_box(domain)
     n, level = whole("size", size), positive("mu", mu)
     truth = normal_reference(domain) if reference is None else reference

@@ -43,8 +43,8 @@ BLOCK = 1 << 22
 class Band:
     """low <= . <= high with the stated confidence, at each point or at all of them at once.
 
-    `factor` is the width in standard deviations. Where it comes from `draws` simulated curves it is an order statistic
-    that is not below the true quantile with probability `certainty`; draws = 0 means that it is exact.
+    `factor` is the width in standard deviations. With `draws` simulated curves it is an order statistic that is
+    at least the true quantile with probability `certainty`; draws = 0 means that it is exact.
     """
 
     points: Floats
@@ -418,8 +418,9 @@ class ReleasedDensity:
     ) -> Band:
         """A band at the points, for the error by the noise ("noise"), the sample ("sampling"), or "both".
 
-        "sampling" and "both" take the released curve, made a density on `cells` cells a side, for the truth. No band
-        covers the smoothing: it is about the curve's own mean, not about the density that rows come from.
+        "sampling" and "both" take the released curve, made a density on `cells` cells a side, for the truth.
+        Bands do not cover smoothing: they are about the curve's own mean, not about the density of the
+        population.
         """
         return band_of(
             self,

@@ -204,9 +204,9 @@ def component_laplace_energy(
 ) -> float:
     """The same energy, after smoothing, of the independent-component Laplace process (Lin, Reimherr 2023); d = 1.
 
-    Independent Laplace noise on the smoothed coefficients sqrt(2) lambda_k c_k with scales lambda_k^decay t, where
-    t n eps = sup over rows of sum_k |move of the coefficient| / lambda_k^decay, on a fine grid: a comparison, not a
-    release. decay = 1 is Laplace noise on the coefficients before smoothing.
+    Independent Laplace noise on the smoothed coefficients sqrt(2) lambda_k c_k with scales lambda_k^decay t,
+    where t n eps = sup over rows of sum_k |move of the coefficient| / lambda_k^decay, on a fine grid. This is
+    for comparisons, not for releases. decay = 1 is Laplace noise on the coefficients before smoothing.
     """
     m, n = whole("order", order, least=1), whole("size", size, least=1)
     if m > MOST_RATE_ORDER:
@@ -229,9 +229,10 @@ def squared_norm_noise(*, dimension: int, epsilon: Exact, delta: Exact) -> tuple
     """Noise of density e^(-gauge^2 / (2 s^2)) for a symmetric body, moves of gauge 1: s, and its energy over K-norm's.
 
     The loss is at most (gauge + 1/2) / s^2 and gauge / s has the chi distribution, so that it is (epsilon, delta)-
-    private if Pr[chi_d > epsilon s - 1/(2s)] <= delta. The energies' ratio is s^2 epsilon^2 / (d + 1), above
-    d / (d + 1) for every small delta: by this argument squaring gains nothing if the body is no ellipsoid.
-    In floats: for choosing, not for a release. Theorem `fourier-rates`. Source: Hall 2012, 1.5, who proposes it.
+    private if Pr[chi_d > epsilon s - 1/(2s)] <= delta. The ratio of the energies is s^2 epsilon^2 / (d + 1),
+    above d / (d + 1) for every small delta. By this argument squaring gains nothing for other bodies than
+    ellipsoids. In floats: for choosing, not for a release. Theorem `fourier-rates`. Source: Hall 2012, 1.5, who
+    proposes it.
     """
     from scipy.special import gammaincc
 

@@ -142,7 +142,7 @@ class FourierPlan:
 
     # --- the release --------------------------------------------------------------------------------------
     def release(self, rows: Any, *, source: Source | None = None) -> ReleasedDensity:
-        """Reads the rows once, adds the noise, and keeps nothing else of them."""
+        """Reads the rows once, adds the noise, and keeps no other trace of them."""
         table = as_rows(rows, self.family.dimension)
         if self.neighbours is Neighbours.REPLACE_ONE and self.rows == 1 and table.shape[0] != self.size:
             raise InvalidParameter(

@@ -186,7 +186,7 @@ def legendre_nodes(box: Box, each: int) -> tuple[Floats, Floats]:
 
 
 def length_parameter(name: str, value: object) -> float:
-    """A length of ordinary size: between 2^-200 and 2^200, so that squares and ratios stay in range."""
+    """A length between 2^-200 and 2^200, so that squares and ratios stay in range."""
     exact = exact_parameter(name, value)
     number = float(exact)
     if not 2.0**-200 <= number <= 2.0**200:
@@ -214,7 +214,7 @@ def ordinary_size(kernel: Kernel) -> None:
 
 
 def squared_distance(left: Floats, right: Floats, scale: float) -> Floats:
-    """scale^2 |x_i - y_j|^2: differences first, then the scale, so that near points stay near wherever they lie.
+    """scale^2 |x_i - y_j|^2. Differences come first, then the scale, so that near points stay near anywhere.
 
     Differences are within 2^-53 of themselves, and so is each step after: the result within (7 + d) 2^-53 of itself.
     """

@@ -2,8 +2,8 @@
 
 A row becomes one bin of each column (additive models), or numbers in [-1, 1] and one place of each category (linear
 models). A constant is added, and everything is scaled so that every row has length at most 1.
-A value that is missing, not a number, or not declared goes into the column's last bin, "(other)", and adds 0 to a
-linear model. Declared pairs of columns add one bin each, of the two columns' bins merged to at most 8; declared
+A missing, non-numeric or undeclared value goes into the column's last bin, "(other)", and adds 0 to a linear
+model. Declared pairs of columns add one bin each, of the two columns' bins merged to at most 8; declared
 directions make released shapes rise or fall.
 """
 
@@ -402,8 +402,8 @@ def _plain(values: Any) -> npt.NDArray[Any]:
 
 
 def _numbers(values: npt.NDArray[Any]) -> Floats:
-    """Floats, with NaN for values that are no number. It converts value by value, so that one odd value does not
-    affect the others.
+    """Floats, with NaN for values that are no number. It converts value by value, so that one odd value does
+    not affect the others.
     """
     if values.dtype.kind in "fiub":
         return values.astype(np.float64)

@@ -1,8 +1,8 @@
-"""Contrasts of bins: what an additive model learns of each column, and how much of a row's length each of them gets.
+"""Contrasts of bins: the features of an additive model for each column, and their share of a row's length.
 
-A row of an additive model is one place of each column. Its length is bounded, and noise is sized by that length, so it
-goes to contrasts that may show above the noise: slow waves over a number's bins, all contrasts of a category's values.
-All of it follows from public numbers: bins, noise, ridge, a guess of the number of rows.
+A row of an additive model is one place of each column. Its length is bounded, and sizes the noise. So it goes
+to contrasts that may show above the noise: slow waves over a number's bins, all contrasts of a category's
+values. All numbers follow from public ones: bins, noise, ridge, a guess of the number of rows.
 
     a contrast has the expected effect theta^2 (a variance), and with the squared length s^2 an error of
     noise^2 / (s^2 N^2) + D/N, N = rows * bend, D the dispersion. Water-filling: s^2 = max(0, c - noise^2 /
@@ -57,8 +57,8 @@ FAINT = 1e-3
 def wave_contrasts(bins: int, smooth: float) -> tuple[Floats, Floats]:
     """Cosines over the bins of a number, and their expected variances, which add up to 1.
 
-    The waves are equally long everywhere, or short next to the lower or to the upper bound: most rows of many numbers
-    lie there, and declared bounds do not say at which end.
+    The waves are equally long everywhere, or short next to the lower or the upper bound, where many numbers
+    have most of their rows; declared bounds do not say at which end.
     """
     smooth = min(smooth, SMOOTHEST)
     k, at = np.arange(1.0, bins), (np.arange(bins) + 0.5) / bins
@@ -135,9 +135,10 @@ class Contrasts:
     """The released coordinates of an additive model: a matrix for each column and pair, from them to its places.
 
     The last matrix has one number, the constant's. `ridges` has one number for each coordinate, none below the ridge of
-    the mechanism. For the choice of the noise: the expected second derivative of the loss in each coordinate, all rows
-    together, the expected square of each, and the expected excess of one row's loss by contrasts that are left out.
-    `kept` is the share of each column's and pair's expected effect that ridges leave; contrasts left out keep nothing.
+    the mechanism. For the choice of the noise: the expected second derivative of the loss in each coordinate
+    over all rows, the expected square of each coordinate, and the expected excess of one row's loss because of
+    omitted contrasts. `kept` is the share of each column's and pair's expected effect that ridges leave;
+    contrasts left out keep nothing.
     """
 
     blocks: tuple[Floats, ...]

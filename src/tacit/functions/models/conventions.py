@@ -74,7 +74,7 @@ def _array(values: Any) -> npt.NDArray[Any]:
 def float_table(values: Any) -> Any:
     """A two-dimensional array of floats; for anything else scikit-learn names the fault.
 
-    Refused by its kind, which no row decides: sparse matrices and arrays of complex numbers.
+    Refuses sparse matrices and arrays of complex numbers: no row decides the kind of an array.
     """
     if hasattr(values, "tocsr"):
         return values
@@ -171,7 +171,7 @@ def target_column(X: Any, y: Any) -> Any:
 
 
 class HeadsClassifier(ClassifierMixin):  # type: ignore[misc]
-    """Classes by one function for two of them, and by one against the rest for each of more.
+    """Classes by one function if there are two of them, otherwise by one function against the rest for each.
 
     An estimator adds `_table(X, reset=)`, `_release(table, targets, n_classes, declared)` and `_values(X)`.
     """
@@ -184,7 +184,7 @@ class HeadsClassifier(ClassifierMixin):  # type: ignore[misc]
         return tags
 
     def fit(self, X: Any, y: Any) -> Any:
-        """Draws the noise, trains, and keeps the release; rows and labels are not kept."""
+        """Draws the noise, trains, and keeps the release without rows and labels."""
         if self.classes is None:
             raise InvalidParameter(
                 parameter="classes", value=None, must='be declared, such as classes=[0, 1], or be "public"',
@@ -267,7 +267,7 @@ class BoundedRegressor(PlainRegressor):
         return low / 2 + high / 2, high / 2 - low / 2
 
     def fit(self, X: Any, y: Any) -> Any:
-        """Draws the noise, trains, and keeps the release; rows and targets are not kept."""
+        """Draws the noise, trains, and keeps the release without rows and targets."""
         low, high = self._bounds()
         table = self._table(X, reset=True)
         self._release(table, [float_column(target_column(table, y), low=low, high=high)], 2)

@@ -231,10 +231,10 @@ class PrivateLogisticRegression(ChancesMixin, PrivateClassifier):
     """Logistic regression by objective perturbation: logistic loss + ridge + a random linear term, certified minima.
 
     Guarantee: (epsilon, delta) for `neighbours`, by the composed curve of the events (`guarantee_`). Linear by
-    default; a constant feature of size `intercept` is penalised like the others. mechanism="output" is Gaussian noise
-    on the weights instead, for one row replaced; a list of penalties needs it. Theorems `objective-perturbation`,
-    `objective-groups`, `objective-exactness`; `machine-sensitivity`, `machine-gap`.
-    Source: Chaudhuri, Monteleoni, Sarwate 2011; Kifer, Smith, Thakurta 2012; Hall 2012, 3.3.3.
+    default. A constant feature of size `intercept` is penalised like the others. mechanism="output" is Gaussian
+    noise on the weights, for one replaced row; a list of penalties needs it. Theorems `objective-perturbation`,
+    `objective-groups`, `objective-exactness`; `machine-sensitivity`, `machine-gap`. Source: Chaudhuri,
+    Monteleoni, Sarwate 2011; Kifer, Smith, Thakurta 2012; Hall 2012, 3.3.3.
     """
 
     def __init__(
@@ -268,7 +268,9 @@ class PrivateLogisticRegression(ChancesMixin, PrivateClassifier):
         return self.mechanism == "objective" and not listed
 
     def perturbation(self, *, n_samples: int, n_features: int, n_classes: int = 2) -> ModelChoice:
-        """The noise of one output and the reason for its size; reads no row. `penalty` counts for a mean of losses."""
+        """The noise of one output and the reason for its size, without reading a row. `penalty` counts for a
+        mean of losses.
+        """
         price_of(self)
         self._objective()
         features = self._features(n_features)

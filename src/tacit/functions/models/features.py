@@ -1,8 +1,8 @@
 """Finite feature maps: a row becomes a vector of bounded length, and a model is a vector of weights.
 
-The model is trained *in* the finite space that the map spans, so that its weights are all there is to release, and
-their Euclidean length is the norm of the function. Each map states the exact length that no row exceeds (`radius`,
-the root of sup K(x, x)) and how far its floats may be from the exact map (`rounding`); training counts that.
+The model is trained *in* the finite space of the map, so that its weights determine it, and their Euclidean
+length is the norm of the function. Each map states the exact length that no row exceeds (`radius`, the root of
+sup K(x, x)) and how far its floats may be from the exact map (`rounding`); training counts that.
 """
 
 from __future__ import annotations
@@ -171,8 +171,7 @@ MOST_FEATURES = 1 << 16
 class FeatureMap(ABC):
     """phi with |phi(x)| <= radius for every row, and K(x, y) = phi(x) . phi(y).
 
-    `intercept` appends a constant feature of that size: it is penalised like every other weight, since the theorem
-    needs that.
+    `intercept` appends a constant feature of that size, penalised like every other weight, as the theorem requires.
     """
 
     features: int

@@ -1,8 +1,8 @@
 """A private score on rows that a model was not trained on: confusion table, accuracy, calibration, with intervals.
 
-One table is released: label by bin of the predicted chance. A row is in one cell, so Laplace noise of scale (1 or 2)
-rows / epsilon makes it pure; everything else is read from it. No score is free: a score of true rows reveals something
-about them.
+One table is released: label by bin of the predicted chance. A row is in one cell, so Laplace noise of scale (1
+or 2) rows / epsilon makes the histogram pure; all scores follow from it. No score is free: a score of true rows
+reveals something about them.
 """
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ class HoldoutReport:
         """For each bin of the predicted probability: its middle, the share of the second class, and an estimated
         number of rows.
 
-        `low` and `high` hold the share on these rows, in all bins at once with 95%; sampling error is not in them.
+        `low` and `high` contain the share on these rows, in all bins at once with 95%; they do not cover
+        sampling error.
         """
         out = []
         for k in range(self.chances):
@@ -139,7 +140,7 @@ def holdout_report(
     model: Any, X: Any, y: Any, *, epsilon: Any, neighbours: Any = "add-or-remove", rows_each: int = 1,
     source: Source | None = None,
 ) -> HoldoutReport:  # fmt: skip
-    """Scores a classifier of two declared classes on rows that it was not trained on; Pure(epsilon) for those rows.
+    """Scores a classifier of two declared classes on rows outside of its training; Pure(epsilon) for those rows.
 
     Rows with an undeclared label count as absent. If people may have rows on both sides of the split, add the prices.
     """

@@ -177,7 +177,9 @@ class BinnedDesign(ModelRows):
         return self._gathered(total)
 
     def pull_error(self, total: float, *, exact: bool) -> float:
-        """That of sums at places, and that of the product with the blocks: as many terms as a block has places."""
+        """The divergence of sums at places, and that of the product with the blocks: as many terms as a block
+        has places.
+        """
         terms = float(max(b.shape[0] for b in self.blocks) + 2)
         return ModelRows.pull_error(self, total, exact=exact) + SAFE * total * 2 * terms * UNIT * self.radius
 

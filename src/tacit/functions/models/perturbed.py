@@ -176,7 +176,7 @@ class PerturbedPlan:
         )  # fmt: skip
 
     def parts(self, columns: DeclaredColumns | None = None) -> PerturbedParts:
-        """The noise of all parts, such that together they keep to (epsilon, delta).
+        """The noise of all parts, which together keep to (epsilon, delta).
 
         `columns` are those with the bins that were bought.
         """

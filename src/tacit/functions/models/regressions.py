@@ -100,7 +100,9 @@ class PerturbedModel(BaseEstimator):  # type: ignore[misc]
         return array
 
     def _no_empty(self, shape: tuple[int, ...], *, reset: bool) -> None:
-        """Refuses a table without rows where their number is public. Where it is private, an error would tell it."""
+        """Refuses a table without rows where their number is public. If that is private, an error would reveal
+        it.
+        """
         private = reset and relation(self.neighbours) is Neighbours.ADD_OR_REMOVE
         if not shape[0] and not private:
             raise ValueError(
@@ -108,7 +110,7 @@ class PerturbedModel(BaseEstimator):  # type: ignore[misc]
             )
 
     def _named_as_declared(self, X: Any) -> None:
-        """Refuses a table whose names are not those that `columns` declares: columns are read by their place."""
+        """Refuses a table with other names than `columns` declares, since columns are read by position."""
         if not isinstance(self.columns, Mapping):
             return
         names, declared = list(X.columns), list(self.columns)
@@ -240,7 +242,7 @@ class PrivatePoissonRegression(PlainRegressor, PerturbedModel):
         return ClippedPoisson(most=self._most())
 
     def fit(self, X: Any, y: Any) -> Any:
-        """Draws the noise, minimises, and keeps the release; rows and counts are not kept."""
+        """Draws the noise, minimises, and keeps the release without rows and counts."""
         most = self._most()
         table = self._table(X, reset=True)
         scaled = float_column(target_column(table, y), low=0.0, high=most)

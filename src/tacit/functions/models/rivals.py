@@ -89,8 +89,9 @@ def perturbation(
 ) -> ModelChoice:  # fmt: skip
     """The perturbed objective with the least expected error at (epsilon, delta), delta = 0 being pure.
 
-    `radius` bounds the length of a row, `rows` counts rows that are added or taken away between neighbours. An additive
-    model has `columns`, of which it learns the contrasts that pay; a linear one has the numbers of `dimension`.
+    `radius` bounds the length of a row, `rows` counts rows that are added or taken away between neighbours. An
+    additive model has `columns`, of which it learns the worthwhile contrasts; a linear one has the numbers of
+    `dimension`.
     """
     if columns is not None:
         dimension = columns.dimension
@@ -105,7 +106,7 @@ def perturbation(
     plain = ReferenceTable(dimension=dimension, rows=reference_rows, radius=radius, loss=loss)
 
     def judged(made: PerturbedMinimiser) -> _Candidate:
-        """With the contrasts that pay at its noise, where it is an additive model."""
+        """With the worthwhile contrasts at its noise, for an additive model."""
         if columns is not None:
             fitted, own = with_contrasts(made, columns, rows=reference_rows, loss=loss, smooth=smooth)
             table = ReferenceTable.of(own, rows=reference_rows, radius=radius, loss=loss)
@@ -199,8 +200,9 @@ class ReferenceTable:
         return np.full(self.dimension, SPREAD.get(self.loss.name, OTHER_SPREAD) / self.radius**2)
 
     def _excess(self, left: Floats, variances: Floats | float) -> float:
-        """Of the mean loss: the part `left` of each weight is missing, the rest has the error of the sample, and noise
-        of these variances is added."""
+        """Of the mean loss: the part `left` of each weight is missing, the rest has the error of the sample,
+        and noise of these variances is added.
+        """
         h = self._curvatures
         sampled = (1 - left) ** 2 * DISPERSION.get(self.loss.name, OTHER_DISPERSION) / np.maximum(h, 1e-300)
         squares = self._squared_weights * left**2 + sampled + variances

@@ -291,7 +291,7 @@ def gap_of_smooth(problem: FitProblem, weights: Floats) -> float:
 def gap_of_hinges(problem: FitProblem, weights: Floats, dual: Floats, held: Floats | float = 0.0) -> float:
     """The Fenchel gap of w and the dual vector, with every rounding counted against us.
 
-    The pull of other rows may be `held`: then the result is the gap of these rows alone, which certifies nothing.
+    The pull of other rows may be `held`. Then the result is the gap of these rows alone, which certifies nothing.
     """
     loss = problem.loss
     assert isinstance(loss, PiecewiseLoss)
@@ -336,7 +336,8 @@ def certified_rows(
     *, loss: Loss, penalty: float, dimension: int, radius: float, rounding: float, size: int, tolerance: float,
     spacing: float,
 ) -> int:  # fmt: skip
-    """This many rows, whatever they hold, leave a weight vector on the grid whose certificate is within the tolerance.
+    """At this many rows or fewer, with any content, there is a weight vector on the grid whose certificate is
+    within the tolerance.
 
     Uses public numbers alone: the bound on the error at the minimiser's nearest grid point, with its computed dual
     vector, grows with the number of rows. Theorem `machine-gap` (e).
@@ -573,7 +574,7 @@ def _interior(
 ) -> tuple[Floats, Floats] | None:
     """Mehrotra's predictor and corrector for min a'Qa/2 - g'a, 0 <= a <= 1, Q = B B' / (2 penalty size).
 
-    Weights on the grid and the dual vector; `held` is what other rows add to the pull of these.
+    Weights on the grid and the dual vector; `held` is the pull of other rows.
     """
     from scipy.linalg import cho_factor, cho_solve
 

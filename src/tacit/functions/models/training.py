@@ -86,7 +86,7 @@ def solver_distance(*, tolerance: float, penalty: float) -> float:
 class ReleasedModel:
     """x -> weights . phi(x): one sample path, the same value whenever it is asked.
 
-    It holds the public feature map and the noisy weights only; evaluating it is post-processing.
+    It contains the public feature map and the noisy weights only; evaluating it is post-processing.
     `publishable` is False if the noise came from a seeded source.
     """
 
@@ -310,7 +310,7 @@ class KernelModelPlan:
         return self.loss.excess(at_a_point) + self.loss.lipschitz * rounding + self.tolerance
 
     def train(self, rows: Floats, targets: Sequence[Floats], *, near_corners: bool = True) -> list[Floats]:
-        """The true weights, one vector a head, each within the tolerance: never to be shown without noise.
+        """The true weights, one vector a head, each within the tolerance. They must never be shown without noise.
 
         Another solver finds other weights within the tolerance, so a repeated answer must use the same `near_corners`.
         """
@@ -340,8 +340,9 @@ class KernelModelPlan:
     ) -> ReleasedModel:
         """Trains on the rows and releases the noisy weights.
 
-        `targets` has one array for each head, with NaN at rows that count as absent; so do rows with a value that is
-        not finite. Raises FitFailed, one fixed sentence, if the solver missed the tolerance.
+        `targets` has one array for each head, with NaN at rows that count as absent; rows with a value that is
+        not finite count as absent, too. Raises FitFailed, one fixed sentence, if the solver missed the
+        tolerance.
         """
         found = self.train(rows, targets)
         noisy = self.mechanism.release(on_grid(np.concatenate(found), spacing=self.spacing), source=source)
@@ -430,10 +431,10 @@ class ChosenPenalty:
 class PenaltyChoice:
     """One penalty of a public list, by noisy held-out risk.
 
-    Guarantee: Pure(epsilon). A row that is held out moves a risk by at most clip / (rows held out), a row that trains
-    by at most M radius times what it moves the model; the larger of the two sizes the noise. `method` is
-    "permute-and-flip", or "risks": k risks at epsilon / k each (Hall), whichever errs less.
-    Theorem `machine-choice`. Source: Hall 2012, 1.2.3.
+    Guarantee: Pure(epsilon). A row of the test part moves a risk by at most clip / (rows of that part), a
+    training row by at most M radius times its move of the model; the larger of the two sizes the noise.
+    `method` is "permute-and-flip", or "risks": k risks at epsilon / k each (Hall), whichever errs less. Theorem
+    `machine-choice`. Source: Hall 2012, 1.2.3.
     """
 
     plan: KernelModelPlan

@@ -5,9 +5,10 @@ A tree has a public depth. At every node of a level one of a public list of spli
     sum over the two children of floor(sum over classes of n_class^2 / n),
 
 which is Gini's gain up to a constant of the node and up to rounding. One row more or less moves the score of a split by
-at most 1 (theorem `tree-scores`). A row is in one node of a level, so that all choices of a level together cost as much
-as one of them (theorem `tree-levels`). The leaves' counts of each class get Laplace noise. Every level and the leaves
-get the same share of the price. Sources: Friedman, Schuster 2010; McKenna, Sheldon 2020; Groce 2014, 3.3.3.
+at most 1 (theorem `tree-scores`). A row is in one node of a level, so all choices of a level together cost as
+much as one of them (theorem `tree-levels`). The leaves' counts of each class get Laplace noise. Every level and
+the leaves get the same share of the price. Sources: Friedman, Schuster 2010; McKenna, Sheldon 2020; Groce 2014,
+3.3.3.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ ROOM = 4
 def default_cuts(low: float, high: float) -> tuple[float, ...]:
     """Public thresholds of a number: evenly spaced ones, and ones that halve the distance to each end.
 
-    The halving cuts are for amounts that are mostly small, such as incomes; they depend on the bounds alone.
+    The halving cuts are for amounts that are mostly small, such as incomes. They depend on the bounds alone.
     """
     width = high - low
     even = [low + width * k / EVEN for k in range(1, EVEN)]
@@ -127,8 +128,8 @@ class TreeShape:
     """The public facts about a tree before its charge: columns, classes, depth, and the largest effect of a unit.
 
     `rows` is the largest number of rows of one unit.
-    `moves` counts rows that come or go between neighbours: `rows` under
-    add-or-remove, twice as many under replace-one.
+    `moves` is the number of rows by which neighbours differ: `rows` under add-or-remove, twice as many under
+    replace-one.
     """
 
     columns: tuple[SplitColumn, ...]
@@ -359,8 +360,8 @@ class ReleasedTree:
     def chances(self) -> Floats:
         """For each leaf, the chance of each class: noisy counts, cut at 0.
 
-        A leaf whose count does not exceed the noise takes the class chances of the smallest subtree around it whose
-        count does; if there is none, all classes are equally likely. This is post-processing.
+        A leaf whose count does not exceed the noise takes the class probabilities of the smallest surrounding
+        subtree whose count does; if there is none, all classes are equally likely. This is post-processing.
         """
         held = np.maximum(self.counts.astype(np.float64), 0.0)
         out = np.full(held.shape, np.nan)

@@ -6,9 +6,10 @@ N s_k^2 >= l_k, and independent standard normals z_k,
 
     G_j = sum_k s_k z_k (cos(2 pi jk / N) + sin(2 pi jk / N))
 
-has the covariance sum_k s_k^2 cos(2 pi k (i - j) / N), which is at least c_{i-j}: theorem `gaussian-process-grid`. So
-no eigenvalue must be exact, nor non-negative, and G is an exact linear function of the z_k: a transform in floats with
-a proved radius settles nearly all roundings, and the rest is summed again in pairs of floats, and at last in balls.
+has the covariance sum_k s_k^2 cos(2 pi k (i - j) / N), which is at least c_{i-j}: theorem
+`gaussian-process-grid`. So no eigenvalue must be exact, nor non-negative, and G is an exact linear function of
+the z_k. A transform in floats with a proved radius decides nearly all roundings; the others are summed again in
+pairs of floats, and at last in balls.
 """
 
 from __future__ import annotations

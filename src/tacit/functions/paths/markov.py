@@ -410,7 +410,7 @@ class ConditionedPath:
             del column[rank:]
 
     def restore(self, points: Floats, normals: Sequence[KeptNormal]) -> None:
-        """Add points that have noise of their own, with the normals that were kept."""
+        """Adds points with noise of their own, and keeps their normals."""
         for x, normal in zip(points, normals, strict=True):
             while True:
                 try:

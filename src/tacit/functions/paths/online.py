@@ -270,7 +270,7 @@ class OnlinePath:
         )  # fmt: skip
 
     def _extended(self, transaction: StoreTransaction, at: Floats) -> Piece | None:
-        """Inside the transaction: reads the points of others, draws the new ones and keeps them; a repeated
+        """Inside the transaction it reads the points of others, draws the new ones and keeps them; a repeated
         transaction draws again.
         """
         self._sampler.forget()

@@ -1,6 +1,6 @@
 """The interface of all bounds: a curve delta(epsilon), its inverse, and its Rényi divergences.
 
-All three are upper bounds, rounded against us: the mechanism reveals no more than they say.
+All three are upper bounds, rounded against us: the mechanism never reveals more.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def rebuild(cls: type[Bound], parameters: dict[str, Any]) -> Bound:
 
 
 def remainder(bound: BoundT) -> BoundT:
-    """The same bound as the rest of a budget; its text rounds down, so that nobody asks for more than the rest."""
+    """The same bound as the rest of a budget. Its text rounds down, so that nobody asks for more than the rest."""
     own: BoundT = rebuild(type(bound), bound.parameters)  # type: ignore[assignment]
     object.__setattr__(own, "_remains", True)
     return own
@@ -172,9 +172,10 @@ def solve_epsilon(delta_at: Callable[[float], float], delta: float, *, start: fl
     """The smallest float epsilon >= 0 (to within rounding) with delta_at(epsilon) <= delta.
 
     `delta_at` must be a non-increasing certified upper bound; the returned epsilon is always a point at
-    which the inequality was checked, so that the search cannot err on the unsafe side. Points are guessed where the
-    logarithm of delta, as a straight line, crosses (log delta is nearly one for the curves that are solved here), a
-    little towards the side that has not moved; a guess that does not halve the bracket is followed by a halving.
+    which the inequality was checked, so that the search cannot err on the unsafe side. Guesses a point where
+    the logarithm of delta, as a straight line, crosses (log delta is nearly one for the curves that are solved
+    here), a little towards the side that has not moved. A guess that does not halve the bracket is followed by
+    a halving.
     """
     above, below = delta_at(0.0), 0.0
     if above <= delta:
@@ -200,8 +201,10 @@ def solve_epsilon(delta_at: Callable[[float], float], delta: float, *, start: fl
 
 
 def _crossing(low: float, high: float, above: float, below: float, middle: float) -> float:
-    """The zero of the line from (low, above > 0) to (high, below <= 0), moved towards the middle by a thousandth
-    of the way, or by a few floats: the next point then lies on the other side, and the bracket closes on both."""
+    """The zero of the line from (low, above > 0) to (high, below <= 0), moved towards the middle by a
+    thousandth of the way, or by a few floats, so that the next point is on the other side and the bracket
+    closes on both.
+    """
     width = high - low
     found = low + width * (above / (above - below))
     step = min(max(1e-3 * abs(middle - found), 4e-16 * high), width / 2)

@@ -1,9 +1,9 @@
-"""A whole certified curve delta(epsilon), kept as the pairs of distributions that it comes from.
+"""A whole certified curve delta(epsilon), kept as its pairs of distributions.
 
 A profile is a product of pairs (P_1, Q_1) x (P_2, Q_2) x ..., one product for each direction in which
-neighbours may differ. Composition only joins products, so that it is exactly associative and commutative;
-numbers are computed when they are asked for, certified from both sides. The larger of the directions is
-taken when the curve is read, and never before.
+neighbours may differ. Composition only joins products, so it is exactly associative and commutative. Numbers
+are computed on request, certified from both sides. The larger of the directions is taken when the curve is
+read, and never before.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from tacit.guarantees.curve import Curve, Directions, composer
 class Profile(Bound):
     """delta(e) = max over directions of sup_S P(S) - e^e Q(S), for dominating pairs (P, Q).
 
-    One direction where the pair dominates both orders of neighbours; two (removal, addition) where the
-    orders differ, as under Poisson sampling. Theorems `dominating-pair`, `compose-profile`.
+    One direction if the pair dominates both orders of neighbours; two (removal, addition) if the orders differ,
+    as under Poisson sampling. Theorems `dominating-pair`, `compose-profile`.
     """
 
     kind: ClassVar[str] = "profile"
@@ -132,8 +132,8 @@ class Profile(Bound):
     ) -> Profile:
         """The profile of a privacy-loss distribution: ln(dP/dQ) takes these values with these P-probabilities.
 
-        `infinite` is the P-probability of outputs that Q never gives. Q's probabilities are p e^{-loss}, rounded down;
-        the rest of Q's mass lies on outputs that P never gives, so rounding only adds loss.
+        `infinite` is the P-probability of outputs that Q never gives. Q's probabilities are p e^{-loss},
+        rounded down. The rest of Q's mass goes to outputs that P never gives, so rounding only adds loss.
         """
         losses = [real("losses", x) for x in listed("losses", losses)]
         probabilities = listed("probabilities", probabilities)
@@ -245,7 +245,7 @@ class Profile(Bound):
         return None if squared is None else upper(lambda: ball(squared).sqrt())
 
     def kinks(self) -> list[tuple[Curve, list[float]]] | None:
-        """Per direction, the epsilons >= 0 between which the curve is linear in e^epsilon; None without any.
+        """By direction, the epsilons >= 0 between which the curve is linear in e^epsilon; None if there are none.
 
         The negative ones mirror them, because the pair is symmetric.
         """

@@ -3,7 +3,7 @@
 Two schemes, each with its own neighbour relation: Poisson sampling (each unit kept with probability q, independently)
 under add-or-remove, and a uniform subset of fixed size under replace-one. Under replace-one Poisson sampling
 multiplies delta alone, because a mechanism may reveal the sample's size. A subset of fixed size has no law under
-add-or-remove. Groups of k units count as one that takes part with the probability that any of them does.
+add-or-remove. A group of k units counts as one, which takes part with the probability that any of its units does.
 Zero-concentrated privacy has no law at all: the sampled mechanism's divergence grows faster than any multiple of the
 order.
 """

@@ -3,8 +3,8 @@
 Pure ──> Pointwise ──> Approximate ──┐
  │ └────────────> GaussianDP         ├──> Profile        every bound has a curve, hence a profile;
  └──> Concentrated <──┘              │                  and a profile its divergences, where finite
-           └──> Renyi ───────────────┘
-A curve that is 0 from a finite epsilon on is pure, whatever its kind: (epsilon, 0), Laplace noise (`hidden_pure`).
+           └──> Renyi ───────────────┘ A curve that is 0 from a finite epsilon on is pure, whatever its kind:
+           (epsilon, 0), Laplace noise (`hidden_pure`).
 """
 
 from __future__ import annotations
@@ -295,7 +295,7 @@ def _pointwise_at(bound: Bound, at: float, delta: float) -> float:
 def gaussian_noise_to_pointwise(bound: GaussianDP, *, delta: float) -> Pointwise:
     """Gaussian noise itself, before anything is computed from it: epsilon = mu^2/2 + mu z, z the upper quantile.
 
-    Not for every mechanism with this mu: outputs that are merged may exceed it more often (`curve_to_pointwise`).
+    Not for every mechanism with this mu: merged outputs may exceed it more often (`curve_to_pointwise`).
     """
     d = open_probability(delta)
     mu = float(bound.mu)

@@ -54,8 +54,8 @@ STEPS = 200
 
 
 def largest(keeps: Callable[[float], bool], low: float, high: float) -> float:
-    """The largest number, within rounding, that `keeps` accepts; `keeps` accepts `low`, and rejects everything from
-    some point on.
+    """The largest number, within rounding, that `keeps` accepts. `keeps` accepts `low`, and rejects all numbers
+    from some point on.
     """
     while keeps(high):
         low, high = high, high * 2
