@@ -479,7 +479,8 @@ class LocalMechanism(Mechanism):
         return n, inside
 
     def count_error(self, *, people: int, confidence: Exact = 0.95, count: int | None = None) -> float:
-        """The bound on the estimated count of one category, by its exact distribution; without a count, the worst one.
+        """The bound on the estimated count of one category, by its exact distribution; without a count, the
+        bound for the worst one.
 
         Never above the better of Chebyshev's and Hoeffding's bounds, which serve alone if the distribution has too many
         points to be listed.
@@ -533,10 +534,11 @@ class RandomizedResponse(LocalMechanism):
     """The truth with probability p = e^epsilon / (e^epsilon + k - 1), else one of the k - 1 others, uniformly.
 
     Categories are 0..k-1, or `labels`: then values and answers are labels.
-    Guarantee: Pure(epsilon) for each answer of each person, without a trusted curator; reached. Sampling is exact.
-    Estimates are unbiased: (c - n q) / (p - q), q = 1 / (e^epsilon + k - 1); for a bit the variance of the estimated
-    count is exactly n e^epsilon / (e^epsilon - 1)^2, for any data. Theorems `randomised-response`,
-    `local-intervals`. Source: Warner 1965; lecture 2, Thm 2.3 to 2.5 (whose variance is a bound, four times larger).
+    Guarantee: Pure(epsilon) for each answer of each person, without a trusted curator; the bound is reached.
+    Sampling is exact. Estimates are unbiased: (c - n q) / (p - q), q = 1 / (e^epsilon + k - 1). For a bit the
+    variance of the estimated count is exactly n e^epsilon / (e^epsilon - 1)^2, for any data. Theorems
+    `randomised-response`, `local-intervals`. Source: Warner 1965; lecture 2, Thm 2.3 to 2.5 (whose variance is
+    a bound, four times larger).
     """
 
     epsilon: Exact

@@ -55,8 +55,8 @@ Minimise = Callable[[Floats, float], "tuple[Floats, float]"]
 class PerturbedMinimiser(Mechanism):
     """The common base of perturbed objectives: the grids of the term and of the minimiser, the check, the release.
 
-    `gradient` bounds the length of one row's gradient, `second` its second derivative in any direction (for logistic
-    loss radius^2), `rows` is how many rows are added or taken away between neighbours.
+    `gradient` bounds the length of one row's gradient, `second` its second derivative in any direction (for
+    logistic loss radius^2), and `rows` is the number of rows added or taken away between neighbours.
     """
 
     __slots__ = ()
@@ -150,9 +150,10 @@ class ObjectivePerturbation(PerturbedMinimiser):
     """The minimiser of a convex objective with a random linear term, and Gaussian noise that covers its error.
 
     `gradient` bounds the length of one row's gradient, `second` its second derivative in any direction (for
-    logistic loss radius^2), `rows` is how many rows are added or taken away between neighbours. Guarantee: the
-    composition of its two events. Theorems `objective-perturbation`, `objective-groups`, `objective-bounded`,
-    `objective-exactness`. Source: Chaudhuri, Monteleoni, Sarwate 2011; Kifer, Smith, Thakurta 2012.
+    logistic loss radius^2), and `rows` is the number of rows added or taken away between neighbours. Guarantee:
+    the composition of its two events. Theorems `objective-perturbation`, `objective-groups`,
+    `objective-bounded`, `objective-exactness`. Source: Chaudhuri, Monteleoni, Sarwate 2011; Kifer, Smith,
+    Thakurta 2012.
     """
 
     row: ClassVar[tuple[str, ...]] = (

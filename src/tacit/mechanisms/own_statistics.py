@@ -162,12 +162,12 @@ class StatisticByTest(_ByTest):
     """A statistic of your own, released if the data are far from all tables on which one unit moves it by more than
     `proposed`.
 
-    Guarantee: Approximate(test_epsilon + release_epsilon, delta), if the distance satisfies its definition:
-    `assumptions`
-    says on what that rests. Every number gets discrete Laplace noise of scale proposed / release_epsilon, `proposed`
-    being in L1. The test passes if distance + discrete Laplace(1 / test_epsilon) is above a threshold with
-    Pr[noise > threshold] <= delta. A statistic or distance that raises counts as unstable. Replace-one neighbours or
-    add-or-remove, as the distance is made for. Theorem `propose-test-release`. Source: Dwork, Lei 2009.
+    Guarantee: Approximate(test_epsilon + release_epsilon, delta), if the distance satisfies its definition;
+    `assumptions` names the evidence for that. Every number gets discrete Laplace noise of scale proposed /
+    release_epsilon, `proposed` being in L1. The test passes if distance + discrete Laplace(1 / test_epsilon) is
+    above a threshold with Pr[noise > threshold] <= delta. A statistic or distance that raises counts as
+    unstable. Replace-one neighbours or add-or-remove, as the distance is made for. Theorem
+    `propose-test-release`. Source: Dwork, Lei 2009.
     """
 
     statistic: Callable[[Rows], Any] = field(repr=False)
@@ -330,8 +330,9 @@ class LeastSquares:
 
     c = 2 under replace-one and 1 under add-or-remove, and l by at most m R^2 (theorem `least-squares-distance`). The
     distance is the largest k with S - (floor + k m R^2) I positive definite, where move(floor) keeps to the proposed
-    bound; all of it in exact arithmetic. `rows` is the public number of rows, or with `counted=False` an upper bound
-    that the distance watches too: a table with rows to spare is (rows + m - own) / m units away from too many.
+    bound; all of it in exact arithmetic. `rows` is the public number of rows, or with `counted=False` an upper
+    bound that the distance watches too: a table with rows to spare is (rows + m - own) / m units away from too
+    many.
     """
 
     columns: int

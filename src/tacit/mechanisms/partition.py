@@ -102,7 +102,7 @@ class KeyDistribution:
         return bisected(holds, -1, len(self.reached) + 1)[1]
 
     def below(self, supports: AnyArray, source: Source) -> npt.NDArray[np.bool_]:
-        """Coins that show 1 with probability Pr[J <= n], exactly: one word each, a second one on a tie."""
+        """Coins with probability Pr[J <= n], exactly: one word each, and a second one on a tie."""
         words = source.words(supports.size).reshape(supports.shape)
         sure = supports >= len(self.reached)
         index = np.minimum(supports, len(self.reached) - 1) - 1 if len(self.reached) > 1 else None
@@ -140,8 +140,8 @@ def key_distribution(epsilon: Fraction, delta: Fraction) -> KeyDistribution:
     """pi(1), pi(2), ... up to 1, every step rounded down, and checked as a distribution of counts.
 
     The steps pi(n) - pi(n-1) are a distribution of noise whose excess over e^epsilon times its neighbour, to
-    either side, adds
-    up to delta at most (theorem `partition-selection`); rounding is paid from 2^-104 e^epsilon, the sums are checked.
+    either side, adds up to at most delta (theorem `partition-selection`). Rounding costs
+    2^-104 e^epsilon of delta, and the sums are checked.
     """
     if delta < LEAST_DELTA:
         raise InvalidParameter(
@@ -220,8 +220,8 @@ def _needed(epsilon: float, delta: float) -> float:
 
 @lru_cache(maxsize=256)
 def split(epsilon: Fraction, delta: Fraction, keys: int) -> tuple[Fraction, Fraction]:
-    """The (epsilon, delta) of one key that names keys at the smallest support, among those whose composition is within
-    the price.
+    """The (epsilon, delta) of one key that names keys at the smallest support, among those whose composition is
+    within the price.
 
     The k-fold composition of (a, d) is (epsilon, 1 - (1 - d)^k (1 - r)), r the delta at epsilon of k randomised
     responses at a. Only a is found by search; the results are certified.
@@ -280,11 +280,11 @@ def shape_parameter(name: str, value: object) -> int:
 
 
 class PartitionSelection(Mechanism):
-    """What both forms share. `keys` is the largest number of keys that one unit supports, each of them once.
+    """What both forms share. `keys` is the largest number of different keys that one unit supports.
 
     `replaced`: neighbours replace a unit, so twice as many keys can change; `group`: the number of units that change
     together.
-    Keys that nobody supports are never seen, and so never named.
+    Keys without support are never seen, and so never named.
     """
 
     __slots__ = ()
@@ -352,7 +352,7 @@ class PartitionSelection(Mechanism):
 
 
 def checked_supports(supports: npt.ArrayLike) -> AnyArray:
-    """Integers of at least 1, below 2^61; the message does not say which."""
+    """Checks for integers of at least 1, below 2^61, without naming a wrong one."""
     array = integer_array(supports, name="supports")
     if array.dtype == object or (array.size and not 1 <= int(array.min()) <= int(array.max()) < 1 << 61):
         raise InvalidParameter(
@@ -367,13 +367,12 @@ class OptimalSelection(PartitionSelection):
     """A key with support n is named with the largest probability that (epsilon, delta) allows, independently.
 
     pi(n+1) = min(e^e pi(n) + d, 1 - e^-e (1 - pi(n) - d), 1), in integers of 128 bits rounded down, at the level (e, d)
-    of one key. One key a unit: (e, d) = (epsilon, delta), optimal. More keys: the (e, d) whose composition is
-    (epsilon, delta) by the optimal composition theorem and that names a key soonest.
-    Guarantee: Approximate(epsilon, delta), also for `release_counts`: with J of the distribution pi(j) -
-    pi(j-1) a key is
-    named where J <= n, and n - J then is (e, d)-private itself, so the count comes with the name. This is sharper than
-    truncated geometric noise, which needs a delta that fits.
-    Theorem `partition-selection`. Source: Desfontaines, Voss, Gipson, Mandayam 2022; Kairouz, Oh, Viswanath 2017.
+    of one key. One key a unit: (e, d) = (epsilon, delta), optimal. More keys: the (e, d) that names a key
+    soonest among those whose composition is (epsilon, delta) by the optimal composition theorem. Guarantee:
+    Approximate(epsilon, delta), also for `release_counts`: with J of the distribution pi(j) - pi(j-1) a key is
+    named where J <= n, and n - J then is (e, d)-private itself, so the count comes with the name. This is
+    sharper than truncated geometric noise, which needs a delta that fits. Theorem `partition-selection`.
+    Source: Desfontaines, Voss, Gipson, Mandayam 2022; Kairouz, Oh, Viswanath 2017.
     """
 
     epsilon: Exact
@@ -745,8 +744,9 @@ def partition_selection(
     """The form that names a key with the least support (half of the time), for this price; `.method` says which.
 
     epsilon and delta: optimal selection key by key (best for few keys a unit), or Gaussian noise with a threshold
-    (best for many). rho and delta: the Gaussian form. Laplace noise with a threshold is never better than the first:
-    it is an (epsilon/k, delta_k) selection of each key, and the optimal one names at least as often.
+    (best for many). rho and delta: the Gaussian form. Laplace noise with a threshold is never better than the
+    first method: it is an (epsilon/k, delta_k) selection of each key, and the optimal one names at least as
+    often.
     """
     shape: dict[str, Any] = {"keys": keys, "replaced": replaced, "group": group}
     if rho is not None:

@@ -111,7 +111,7 @@ def _hull(points: Sequence[Point]) -> tuple[tuple[Point, ...], ...]:
 def _pulled(
     face: frozenset[int], facets_: list[frozenset[int]], points: Sequence[Point]
 ) -> list[frozenset[int]]:
-    """The face as simplices: its first corner, joined to its own facets that do not hold that corner."""
+    """The face as simplices: its first corner, joined to its own facets without that corner."""
     rank = _rank([points[i] for i in face])
     if len(face) == rank:
         return [face]
@@ -177,7 +177,9 @@ def _rank(points: Sequence[Point]) -> int:
 
 
 def corner_points(points: object) -> tuple[Point, ...]:
-    """Whole points of one dimension: a corner that was cut short would make the noise too small for the move."""
+    """Checks for points with whole coordinates of one dimension, because a cut corner would make the noise too
+    small for the move.
+    """
     try:
         rows = [tuple(p) for p in points]  # type: ignore[attr-defined]
     except TypeError:
@@ -390,12 +392,11 @@ def mean_size(loads: Floats) -> Floats:
 class RangeNorm(ShapedMechanism):
     """Noise of density e^(-g(x) / noise_scale), g(x) = max(0, x_1..x_d) - min(0, x_1..x_d), for one-way margins.
 
-    One row added to a table of d yes-or-no columns moves their d counts by a corner of the cube, all moves being
-    up or all down: g is the gauge of exactly that hull. T (U_i - U_0) has this distribution, T ~ Gamma(d + 2,
-    noise_scale),
-    U uniform. Guarantee: Pure(times / noise_scale). Variance (d+2)(d+3)/6 noise_scale^2 a count, where independent
-    Laplace noise has 2 d^2. Theorem `polytope-noise`. Source: Hardt, Talwar 2010; the distribution is derived
-    on the page.
+    One row added to a table of d yes-or-no columns moves their d counts by a corner of the cube, all up or all
+    down: g is the gauge of exactly that hull. T (U_i - U_0) has this distribution, T ~ Gamma(d + 2,
+    noise_scale), U uniform. Guarantee: Pure(times / noise_scale). Variance (d+2)(d+3)/6 noise_scale^2 a count,
+    where independent Laplace noise has 2 d^2. Theorem `polytope-noise`. Source: Hardt, Talwar 2010; the
+    distribution is derived on the page.
     """
 
     dimension: int

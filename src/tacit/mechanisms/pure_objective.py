@@ -2,8 +2,8 @@
 
     minimise  sum_i loss_i(w) + (ridge/2)|w|^2 + b . w,      b with density proportional to exp(-|b| / noise_scale)
 
-Drawn, solved and covered like its Gaussian relative (`tacit.mechanisms.objective`), with noise of the same shape on the
-minimiser, so that no part of it spends a delta.
+Drawn, solved and certified like its Gaussian relative (`tacit.mechanisms.objective`), with noise of the same
+shape on the minimiser, so that no part of it spends a delta.
 """
 
 from __future__ import annotations
@@ -111,8 +111,8 @@ class PureObjectivePerturbation(PerturbedMinimiser):
     ) -> PureObjectivePerturbation:  # fmt: skip
         """The least noise with which `heads` such minimisers of the same rows cost at most epsilon.
 
-        A ridge that is not given is twice the smallest at which the determinant of logistic losses is free; bounded
-        ones pay an eighth of epsilon for it. A tolerance that is not given grows with the gradient of a row.
+        The default ridge is twice the smallest at which the determinant of logistic losses is free; bounded
+        losses pay an eighth of epsilon for it. A tolerance that is not given grows with the gradient of a row.
         """
         target, k, heads = epsilon_parameter(epsilon), whole("rows", rows), whole("heads", heads)
         refuse_if(heads > MOST_HEADS, "heads", heads, f"be at most {MOST_HEADS}")

@@ -55,10 +55,9 @@ def quantiles(
 
     t* is the first bin with F(t*) >= q N in the true counts. Then F(t*) - q N >= 0 > F(t* - 1) - q N, so the noisy
     ones are at least -c and at most c, each but with probability (1 - confidence) / 2, where c is the quantile of
-    the exact distribution of the noise of F(t) - q N. The interval is the hull of the bins t that satisfy
-    both: it holds the
-    bin t*, and so the quantile of the rows themselves (clamped to the edges), with the confidence, without a union
-    over bins. Each interval has the confidence separately; for all m of them together ask 1 - (1 - confidence) / m.
+    the exact distribution of the noise of F(t) - q N. The interval is the hull of the bins t that satisfy both.
+    With the confidence it contains the bin t*, and so the quantile of the (clamped) rows, without a union over
+    bins. Each interval has the confidence separately; for all m of them together ask 1 - (1 - confidence) / m.
     The value is one past the number of bins with noisy F(t) < q N, placed linearly inside its bin.
 
     `drawn`: the rows are independent draws, and the interval is for the quantile of their distribution. There
@@ -152,13 +151,13 @@ class QuantileSelection(Mechanism):
     """Three choices by the exponential mechanism at epsilon / 3: a bin for the quantile, and one for each end.
 
     The score of bin t is minus the distance of a target rank from [F(t-1), F(t)] - q N (the first and the last bin go
-    on for ever), which one unit moves by rank_sensitivity at most (`rank-score`); the best score is 0. The targets are
-    0, -c and c, c being what a choice among K stays within at 1 - (1 - confidence) / 2, so that each end lies on its
-    side of the true bin.
-    Guarantee: Pure(epsilon). Assumptions: one histogram over K public bins; rank_sensitivity as declared.
-    Against the tree at the same epsilon = 1 on 10^4 rows over 4096 bins: the value's rank is off by 4.5 (root mean
-    square) instead of 12, the interval spans 77 ranks instead of 60. For several quantiles the tree is better.
-    Theorems `exponential-mechanism`, `compose-pure`, `quantile-intervals`. Source: Smith 2011; McSherry, Talwar 2007.
+    on for ever), which one unit moves by rank_sensitivity at most (`rank-score`); the best score is 0. The
+    targets are 0, -c and c, where c bounds a choice among K at 1 - (1 - confidence) / 2, so that each end lies
+    on its side of the true bin. Guarantee: Pure(epsilon). Assumptions: one histogram over K public bins;
+    rank_sensitivity as declared. Against the tree at the same epsilon = 1 on 10^4 rows over 4096 bins: the
+    value's rank is off by 4.5 (root mean square) instead of 12, the interval spans 77 ranks instead of 60. For
+    several quantiles the tree is better. Theorems `exponential-mechanism`, `compose-pure`,
+    `quantile-intervals`. Source: Smith 2011; McSherry, Talwar 2007.
     """
 
     bins: int
@@ -278,7 +277,7 @@ class QuantileSelection(Mechanism):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundBounds:
-    """The outer borders of the ranges that surely hold rows; None if no range stands out of the noise.
+    """The outer borders of the ranges that surely contain rows; None if no range stands out of the noise.
 
     `threshold` is the noisy count from which a range is selected, `confidence` the probability that no selected range
     is empty.
@@ -337,9 +336,9 @@ def bounds_from_counts(
 ) -> FoundBounds:
     """(low, high): from the first to the last range whose noisy count reaches the threshold.
 
-    With probability `confidence` both outer ranges hold at least one row, whatever the data, so that the bounds are
-    not stretched by noise. Rows in ranges below the threshold may lie outside; they are to be clamped. The bounds are
-    a choice made from a release, hence public from then on.
+    With probability `confidence` both outer ranges contain at least one row, whatever the data, so that noise
+    does not stretch the bounds. Rows in ranges below the threshold may lie outside; they are to be clamped. The
+    bounds are a choice made from a release, hence public from then on.
     """
     counts = integer_array(noisy_counts, name="noisy_counts")
     borders = real_array(edges, name="edges")

@@ -87,7 +87,7 @@ class RangeTree:
     ) -> RangeTree:  # fmt: skip
         """The tree with the smallest mean squared error over ranges of all lengths, within the budget.
 
-        `absent` as in Workload: False only where every row surely lies in a cell.
+        `absent` as in Workload: False only if every row surely lies in a cell.
         """
         p = whole("cells", cells, least=2)
         if p > MOST_CELLS:
@@ -176,8 +176,8 @@ class RangeTree:
         return float(query @ _inverse_gram(query, self._variances, self.branching))
 
     def range_spreads(self, ranges: npt.NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
-        """For each range the variance of its answer; of the variances a that single nodes add to it
-        (sum a)^2 / sum a^2, and sum a / max a."""
+        """For each range the variance of its answer, which is sum a over its nodes; (sum a)^2 / sum a^2; and
+        sum a / max a."""
         variances, out = self._variances, np.zeros((3, len(ranges)))
         together = max(1, _TOGETHER // self.cells)
         for first in range(0, len(ranges), together):
@@ -280,7 +280,7 @@ def _shares(
 ) -> Floats:
     """Shares of the levels by the fixed-point rule of `strategies.optimised`, on a sample of ranges.
 
-    They depend on no price: the same question at another price finds them made.
+    They depend on no price, so that the same question at another price reuses them.
     """
     moved = np.array(moves)
     free = moved > 0
@@ -405,7 +405,7 @@ class RangeAnswers(TableMechanism):
     def _spread(self) -> tuple[Floats, Floats, Floats]:
         """The variance of each answer, and the number of equal Laplace variables that its noise resembles.
 
-        The third array is a lower bound on that number: as if all variables were as wide as the widest.
+        The third array is a lower bound on that number: the number if all variables were as wide as the widest.
         """
         if isinstance(self.noise, RangeTree):
             return self.noise.range_spreads(self.ranges)

@@ -267,7 +267,8 @@ class RankSelection(Selections):
 
 
 def edges_around(chosen: npt.ArrayLike, *, bins: int, finest: int = 1) -> Whole:
-    """Borders in bins, in order, for each cell: those of every chosen bin, and others at doubling distances from it.
+    """Borders in bins, in order, for each cell: those of every chosen bin, and others at doubling distances
+    from it.
 
     The distances are (2^j - 1) `finest` bins. The number of borders depends on the number of shares alone. A border
     that falls outside is the end of the range, so that some ranges are empty.

@@ -114,7 +114,7 @@ class SelectionMechanism(Mechanism):
 
     @property
     def exact_epsilon(self) -> Fraction:
-        """The epsilon as it was given, so that shares of a price add up to it."""
+        """The given epsilon, unchanged, so that shares of a price add up to it."""
         return epsilon_parameter(self.epsilon)
 
     def choose(self, scores: Sequence[Exact] | npt.NDArray[Any], *, source: Source | None = None) -> Chosen:

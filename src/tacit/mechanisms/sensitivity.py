@@ -1,6 +1,6 @@
 """The largest move of a statistic by one unit, with its norm.
 
-A number alone does not say in which norm it bounds the move. Gaussian noise sized by an L1 bound where an L2
+A number alone does not name the norm of its bound. Gaussian noise sized by an L1 bound where an L2
 bound was meant, or the reverse, is a privacy bug, so each norm is a type of its own. Values are exact rationals.
 A sensitivity is that of the statistic *on its grid*: `rounded` adds the effect of rounding.
 """
@@ -44,10 +44,10 @@ class Sensitivity(ABC):
     def rounded(self, *, spacing: Exact, dimension: int = 1, records: int = 1) -> Sensitivity:
         """The sensitivity after each coordinate was rounded to the grid.
 
-        `records` is the number of records of one unit that were rounded, each separately (at most m for a person with
-        at most m
-        rows, size times that for a group): between neighbours each is one that goes and one that comes, rounded by
-        spacing / 2 both. It is 1 where the whole statistic is rounded once, at the end.
+        `records` is the number of records of one unit that were rounded separately (at most m for a person with
+        at most m rows, size times that for a group): between neighbours each is one that goes and one that
+        comes, both rounded by at most spacing / 2. It is 1 where the whole statistic is rounded once, at the
+        end.
         """
 
 
@@ -128,7 +128,7 @@ class L1(Sized):
 class L2(Sensitivity):
     """sup over neighbours of the Euclidean distance |f(D) - f(D')|_2. Sizes Gaussian noise.
 
-    It is kept as its square, since the interesting ones are roots: `L2.root(2)` is exactly the square root of 2.
+    It is kept as its square, because many norms are roots: `L2.root(2)` is exactly the square root of 2.
     """
 
     value: Exact

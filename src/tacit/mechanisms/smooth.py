@@ -113,8 +113,8 @@ def gaps(ordered: npt.NDArray[Any], later: Any, earlier: Any) -> npt.NDArray[Any
     """x_later - x_earlier of increasing integers, exactly.
 
     They are subtracted as integers and only then read as anything else. A difference of two 64-bit integers in
-    order lies in [0, 2^64), where unsigned subtraction is exact; signed subtraction would wrap around, and floats
-    would lose the last digits of large numbers before these could cancel.
+    order lies in [0, 2^64), where unsigned subtraction is exact. Signed subtraction would wrap around, and
+    floats would lose the last digits of large numbers before these could cancel.
     """
     if ordered.dtype == object:
         return np.asarray(ordered[later] - ordered[earlier])
@@ -485,8 +485,9 @@ class SmoothStudent(SmoothMechanism):
     ) -> SmoothStudent:
         """The smallest noise (to one part in 10^5) with this epsilon at a given beta.
 
-        The default beta leaves half of the largest possible stretch: epsilon / (2 degrees). A smaller beta means
-        a larger S and a smaller multiplier; which is better depends on the data, and must be chosen without them.
+        The default beta leaves half of the largest possible stretch: epsilon / (2 degrees). A smaller beta
+        means a larger S and a smaller multiplier. The better choice depends on the data, and must be made
+        without them.
         """
         target = epsilon_parameter(epsilon)
         k = whole("degrees", degrees, least=1)

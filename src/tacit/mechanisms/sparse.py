@@ -353,8 +353,8 @@ class SparseHistogram(Mechanism):
     def release(
         self, keys: npt.ArrayLike, counts: npt.ArrayLike, *, source: Source | None = None
     ) -> SparseReleased:
-        """Noise, threshold, and the empty cells that pass by chance; keys sorted, so that their order reveals
-        nothing.
+        """Noise, threshold, and the empty cells that pass by chance. The keys are sorted, so that their order
+        reveals nothing.
         """
         source = source if source is not None else default_source()
         occupied, true = self._checked(keys, counts)
@@ -547,9 +547,10 @@ def estimated_risks(
 
     "fitted": the risk under a prior fitted to the released values (see shrinkage), for either noise. "unbiased", for
     Laplace noise with q = e^(-1/noise_scale): with D the second difference, x -> r(x) - q/(1-q)^2 Dr(x) has the
-    expectation r(c) at c + noise, r the error of the threshold rule. Cells below the floor contribute
-    x + 2 q^(t+1-x)/(1-q) each: the first term is the same for all t, and for the second its expectation over empty
-    cells is taken (theorem `estimated-risk`). It is right on average and noisier: the fitted one chooses better.
+    expectation r(c) at c + noise, r the error of the threshold rule. Cells below the floor contribute x + 2
+    q^(t+1-x)/(1-q) each. The first term is the same for all t, and the second is replaced by its expectation
+    over empty cells (theorem `estimated-risk`). It is right on average and noisier: the fitted one chooses
+    better.
     """
     refuse_if(estimate not in ("fitted", "unbiased"), "estimate", estimate, "be fitted or unbiased")
     mechanism = released.mechanism

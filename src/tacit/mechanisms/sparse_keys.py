@@ -94,7 +94,7 @@ def _times_plus(digits: npt.NDArray[Any], factor: int, plus: npt.NDArray[Any]) -
 
 
 def key_integers(keys: AnyArray) -> npt.NDArray[Any]:
-    """The keys as numbers: uint64 as they are, packed ones as Python integers."""
+    """The keys as numbers: uint64 unchanged, packed ones as Python integers."""
     if keys.dtype.kind != "V":
         return keys
     out = np.empty(keys.size, dtype=object)
@@ -145,9 +145,9 @@ def _increasing(keys: AnyArray) -> bool:
 class Impossible:
     """Cells that no row can be in (structural zeros): they get no noise and are never released.
 
-    Either the list of their keys, or a test (an array of keys in, True for each impossible one) together with how
-    many of all keys it holds for. Public facts: they must not be read from the data. `count` must be exact, since
-    the number of cells that could be released by chance is drawn from it.
+    Either the list of their keys, or a test (an array of keys in, True for each impossible one) together with
+    the total number of impossible keys. Public facts: they must not be read from the data. `count` must be
+    exact, since the number of cells that could be released by chance is drawn from it.
     """
 
     keys: AnyArray | None = None
@@ -179,7 +179,7 @@ class Impossible:
         return listed, int(listed.size)
 
     def listed(self, domain: int) -> Impossible:
-        """The same cells as a list, in a domain that is small enough to list; this finds a wrong count."""
+        """The same cells as a list, in a domain that is small enough to list; a wrong count is found here."""
         if self.test is None or domain > SMALL:
             return self
         keys = np.arange(domain, dtype=np.uint64)
@@ -195,8 +195,8 @@ class Impossible:
     def within_reach(self, domain: int) -> None:
         """Refuses, from the declaration alone, a test that leaves too few cells to find by drawing, or a wrong count.
 
-        Empty cells that pass are drawn until a possible one is met. Its running time must not depend on
-        which cells are occupied: at least one cell in 256 must be possible, beyond what can be listed.
+        Empty cells that pass are drawn until a possible one is met. Its running time must not depend on the
+        occupied cells, so at least one cell in 256 must be possible in domains that are too large to list.
         """
         if self.test is None or domain <= SMALL:
             return
@@ -269,9 +269,9 @@ def draw_empty(
 ) -> AnyArray:
     """`count` different keys, uniform among those that are neither occupied nor impossible; sorted.
 
-    Draws are uniform and independent; the first `count` different ones that are allowed are a uniform subset. Up to
-    2^64 cells the j-th free key is found directly, so that no draw is lost to occupied cells; beyond, draws that
-    fall on one are drawn again (their share is below 2^-30).
+    Draws are uniform and independent; the first `count` different ones that are allowed are a uniform subset.
+    Up to 2^64 cells the j-th free key is found directly. Beyond, draws of occupied cells are repeated (their
+    share is below 2^-30).
     """
     if count == 0:
         return occupied[:0]
@@ -291,7 +291,7 @@ def draw_empty(
 def _different(count: int, size: int, domain: int, banned: AnyArray, source: Source) -> AnyArray:
     """`count` different uniform integers below `size` that are not banned, sorted.
 
-    No round draws more than are missing, so that every allowed draw is kept and their order does not matter.
+    No round draws more than are missing, so every allowed draw is kept and their order does not matter.
     """
     got = np.empty(0, dtype=_packed_type(domain) if domain > NARROW else np.uint64)
     while got.size < count:
@@ -451,8 +451,8 @@ def threshold_risk(noise: Laplace | Gaussian, threshold: int, counts: npt.ArrayL
 def worst_cell(noise: Laplace | Gaussian, threshold: int) -> float:
     """The largest r_t(c) over c >= 0, raised by a part in 10^9 for the floats.
 
-    Beyond t + 45 noise scales r_t is E|Z| to the last digit; between, c is scanned at every integer, or in steps of
-    a thousandth of the scale with what r_t can rise in one step (|r_t'| <= 1 + t/scale) added.
+    Beyond t + 45 noise scales r_t is E|Z| to the last digit. Between, c is scanned at every integer, or in
+    steps of a thousandth of the scale with the largest rise of r_t in one step (|r_t'| <= 1 + t/scale) added.
     """
     law = tails(noise)
     top = max(threshold, 0) + math.ceil(45 * law.scale) + 2

@@ -76,14 +76,14 @@ def _decades(bins: int, origin: Fraction, unit: Fraction) -> tuple[tuple[float, 
 class SparseRankSelection(Selections):
     """For every cell and share a range, chosen with probability w(t) e^(-rate distance) / Z among up to 2^40 of them.
 
-    The distance, the nesting and the rate are those of `RankSelection`. Between two occupied ranges all distances
-    are equal, so that it chooses a run first and then a range in it, both exactly, and visits no empty range. The
-    weights w are public: 1 for every range, and for each power of ten all of its multiples together weigh a 32nd of
-    that. So a repeated round number is found as in a coarse grid, and evenly lying rows as in a fine one.
-    `origin` is the place of the number 0, in ranges, and `unit` the number of ranges for one; 0 for weights of 1.
-    Guarantee: Pure(epsilon), as `RankSelection`.
-    Assumptions: one histogram a cell over public ranges; a unit has at most `rows` rows in all cells together.
-    Theorem `rank-selections`. Source: Smith 2011; McSherry, Talwar 2007 (weights); Kaplan, Schnapp, Stemmer 2022.
+    The distance, the nesting and the rate are those of `RankSelection`. Between two occupied ranges all
+    distances are equal. So it chooses a run first and then a range in it, both exactly, and visits no empty
+    range. The weights w are public: 1 for every range, and for each power of ten a 32nd of that for all of its
+    multiples together. So a repeated round number is found as in a coarse grid, and evenly lying rows as in a
+    fine one. `origin` is the place of the number 0, in ranges, and `unit` the number of ranges for one; 0 for
+    weights of 1. Guarantee: Pure(epsilon), as `RankSelection`. Assumptions: one histogram a cell over public
+    ranges; a unit has at most `rows` rows in all cells together. Theorem `rank-selections`. Source: Smith 2011;
+    McSherry, Talwar 2007 (weights); Kaplan, Schnapp, Stemmer 2022.
     """
 
     origin: Exact = 0
@@ -217,7 +217,7 @@ class SparseRankSelection(Selections):
         return part / total
 
     def _at_weight(self, weight: int) -> int:
-        """The last range before which there is at most this weight: bisection, with as many steps for every weight."""
+        """The last range with at most this weight before it, by bisection with as many steps for every weight."""
 
         def beyond(place: int) -> bool:
             return place >= self.bins or int(self.weight_below(min(place, self.bins))) > weight

@@ -66,7 +66,7 @@ def _listed(live: list[float]) -> tuple[Floats, Floats]:
 
 
 def _around(live: list[float], variance: float) -> tuple[Floats, Floats]:
-    """The same for many boxes: those with a large part of the variance one by one, the others as one normal
+    """The same for many boxes: those with a large part of the variance one by one, and the others as one normal
     distribution.
     """
     step = math.sqrt(variance) / (4 * GRID)

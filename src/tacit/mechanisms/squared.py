@@ -5,9 +5,9 @@ and the loss of a move of gauge 1 is at most (gauge + 1/2)/s^2. So it is (epsilo
 
     Pr[chi_d > epsilon s - 1/(2s)] <= delta.
 
-For an ellipsoid this is Gaussian noise, whose exact curve is better. On a finite set of outputs the probabilities are
-e^(-distance^2 / (2 s^2)) over their sum, and the sum moves with the data too: the curve is summed from the
-probabilities themselves, over all declared neighbours. Theorem `squared-metrics`.
+For an ellipsoid this is Gaussian noise, whose exact curve is better. On a finite set of outputs the
+probabilities are e^(-distance^2 / (2 s^2)) over their sum, which moves with the data too. The curve is summed
+from the probabilities themselves, over all declared neighbours. Theorem `squared-metrics`.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class SquaredExponential:
         distances: Sequence[Sequence[Exact]],
         neighbours: Sequence[tuple[int, int]],
     ) -> SquaredExponential:
-        """About the smallest scale with this (epsilon, delta), one that was seen to keep it."""
+        """About the smallest scale with this (epsilon, delta); the returned scale was checked."""
         price, miss = float(epsilon_parameter(epsilon)), float(delta_parameter(delta))
         table = tuple(tuple(row) for row in distances)
         pairs = tuple((a, b) for a, b in neighbours)

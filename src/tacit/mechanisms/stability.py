@@ -1,7 +1,7 @@
 """Histograms over unknown keys, by stability: only occupied cells get noise, and only large ones are released.
 
-Keys of no unit never appear, so that the domain may be unbounded; the price is delta, the chance of releasing a cell
-which one unit alone occupies. It is computed exactly for everything that one unit can do.
+Keys of no unit never appear, so the domain may be unbounded. The price is delta, the probability of releasing a
+cell which one unit alone occupies. It is computed exactly for everything that one unit can do.
 """
 
 from __future__ import annotations
@@ -75,15 +75,15 @@ class KeysOfAUnit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StableHistogram(Mechanism):
-    """Noise on the occupied cells, of which those with a noisy count above the threshold are released; keys need not
+    """Noise on the occupied cells, and a release of those with a noisy count above the threshold; keys need not
     be known.
 
-    Guarantee: with d the largest chance that any cell which a unit occupies alone is released,
-    delta(epsilon) = d + (1 - d) delta_noise(epsilon), and d is computed exactly: 1 - prod_k Pr[v_k + Z <= threshold],
-    largest over what a unit can do (`unit`). With Laplace noise (sensitivity / noise_scale, d), which is reached.
-    Assumptions: the noise's sensitivity and `unit` are true of the counts; the threshold is fixed in advance and is
-    at least the largest count a unit can have alone. Theorem `stability-threshold`.
-    Source: Korolova, Kenthapadi, Mishra, Ntoulas 2009; Bun, Nissim, Stemmer 2016.
+    Guarantee: with d the largest probability of releasing any cell which a unit occupies alone, delta(epsilon)
+    = d + (1 - d) delta_noise(epsilon), and d is computed exactly: 1 - prod_k Pr[v_k + Z <= threshold], largest
+    over the possible changes by a unit (`unit`). With Laplace noise (sensitivity / noise_scale, d), which is
+    reached. Assumptions: the noise's sensitivity and `unit` are true of the counts; the threshold is fixed in
+    advance and is at least the largest count a unit can have alone. Theorem `stability-threshold`. Source:
+    Korolova, Kenthapadi, Mishra, Ntoulas 2009; Bun, Nissim, Stemmer 2016.
     """
 
     threshold_is_fixed: ClassVar[bool] = True
@@ -157,7 +157,7 @@ class StableHistogram(Mechanism):
 
     @property
     def key_delta(self) -> float:
-        """The chance that a unit's own cells show, at worst: over the number of cells it uses, rounded up."""
+        """The largest probability that a unit's own cells show, over the number of its cells, rounded up."""
         law, unit, t = self.noise.distribution, self.unit, self.threshold
 
         def hidden(keys: int) -> Ball:
@@ -190,7 +190,7 @@ class StableHistogram(Mechanism):
 
     @property
     def exact_epsilon(self) -> None:
-        """None: an occupied cell may appear, so no pure epsilon holds."""
+        """None, because an occupied cell may appear, so that there is no pure epsilon."""
         return None
 
     @property

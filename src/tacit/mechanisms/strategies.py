@@ -155,7 +155,8 @@ def optimised(
 
     Gaussian noise: the precision of block l is share_l / moved_l (moved = squared L2 sensitivity) and the problem is
     convex. Laplace: share_l^2 / (2 moved_l^2). With g_l = -d error / d precision_l, at the optimum share_l is
-    proportional to precision_l * g_l; the best shares met are returned, so that they never lose to equal ones.
+    proportional to precision_l * g_l. The best shares found are returned, so that they are never worse than
+    equal ones.
     """
     free = moved > 0
     fixed = [b for b, f in zip(blocks, free, strict=True) if not f]
@@ -250,8 +251,8 @@ class Workload:
     """The queries M theta, theta a histogram of which one unit moves at most `rows` rows.
 
     add-or-remove: the rows of one unit come or go, and M theta moves by rows times a convex combination of columns of
-    M. replace-one: by rows times differences of two columns. `absent`: a row may also lie in no cell (or a person
-    have no row); say False only where every row surely lies in one: then sums over all cells cannot move.
+    M. replace-one: by rows times differences of two columns. `absent`: a row may also lie in no cell (or a
+    person have no row). Say False only if every row surely lies in one: then sums over all cells cannot move.
     """
 
     matrix: npt.NDArray[Any]
@@ -392,7 +393,7 @@ def tree_matrices(cells: int, branching: int) -> list[Integers]:
 
 
 def disjoint_blocks(matrix: Integers) -> list[Integers]:
-    """The rows, in order, grouped so that no cell is asked twice in a group: tables, levels, partitions."""
+    """The rows, in order, grouped so that no group uses a cell twice: tables, levels, partitions."""
     groups: list[tuple[npt.NDArray[np.bool_], list[int]]] = []
     for i, row in enumerate(matrix != 0):
         for used, places in groups:

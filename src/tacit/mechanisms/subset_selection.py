@@ -99,14 +99,13 @@ class SubsetSelection(LocalMechanism):
     """`subset` of the k categories: with probability p = d e^epsilon / (d e^epsilon + k - d) the truth and d - 1 of the
     others, else d of the others, uniformly.
 
-    An answer is a row of d categories (labels, or 0..k-1) in the order of the list. Where d is left out, it is the size
-    with the smallest variance for a category that a declared `share` of the people have: about k / (e^epsilon + 1) for
-    a share of 0, the default, and larger for larger shares. The share is public knowledge and no part of the
-    guarantee. d = 1 is randomised response.
-    Guarantee: Pure(epsilon) for each answer of each person; reached. Sampling is exact. Estimates are unbiased:
-    (X - n q) / (p - q), X the number of answers that name the category, q = d ((d-1) e^epsilon + k - d) /
-    ((k-1) (d e^epsilon + k - d)). Theorems `subset-selection`, `local-intervals`. Source: Ye and Barg 2018; Wang et
-    al. 2016.
+    An answer is a row of d categories (labels, or 0..k-1) in the order of the list. If d is left out, it is the
+    size with the smallest variance for a category with a declared `share` of the people: about k / (e^epsilon +
+    1) for a share of 0, the default, and larger for larger shares. The share is public knowledge and no part of
+    the guarantee. d = 1 is randomised response. Guarantee: Pure(epsilon) for each answer of each person;
+    reached. Sampling is exact. Estimates are unbiased: (X - n q) / (p - q), X the number of answers that name
+    the category, q = d ((d-1) e^epsilon + k - d) / ((k-1) (d e^epsilon + k - d)). Theorems `subset-selection`,
+    `local-intervals`. Source: Ye and Barg 2018; Wang et al. 2016.
     """
 
     epsilon: Exact
@@ -264,10 +263,10 @@ class HadamardResponse(LocalMechanism):
     has an even number of ones in common with the truth's row 1..k, else one with an odd number, uniformly.
 
     Guarantee: Pure(epsilon) for each answer of each person; reached. Sampling is exact. An answer has b bits, and all
-    k estimates need one transform of the K counts of answers. A category is supported by half of the answers, so that
-    p = e^epsilon / (e^epsilon + 1) and q = 1/2, whatever k is: n ((e^epsilon + 1) / (e^epsilon - 1))^2 is the variance
-    of an empty category's estimate. Theorems `hadamard-response`, `local-intervals`. Source: Acharya, Sun and Zhang
-    2019.
+    k estimates need one transform of the K counts of answers. Half of the answers support a category, so that p
+    = e^epsilon / (e^epsilon + 1) and q = 1/2 for every k: n ((e^epsilon + 1) / (e^epsilon - 1))^2 is the
+    variance of an empty category's estimate. Theorems `hadamard-response`, `local-intervals`. Source: Acharya,
+    Sun and Zhang 2019.
     """
 
     epsilon: Exact

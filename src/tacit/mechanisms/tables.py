@@ -142,14 +142,15 @@ def _sizes(given: object) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShapedTables(WholeTables):
-    """Noise for vectors of zeros and ones, of which one unit brings or takes `times`: one count a table and row.
+    """Noise for vectors of zeros and ones, of which one unit brings or takes `times`, with one count a table
+    and row.
 
-    Add-or-remove: range-norm noise, since all counts of a row go the same way; replace-one: cube noise, since each
-    count moves by 1 at most, either way. `complete` says that every counted row is counted in every table: then all
-    tables have one sum, and the last cell of each is found by subtraction. The noise is then on that sum, unless
-    `fixed` says that no unit can move it, and on all cells but the last of each table.
-    Guarantee: Pure(times / noise_scale) for the vector that gets noise. Mean error of a count, of d that get noise:
-    (d + 2) / 3 (range norm), (d + 1) / 2 (cube) noise scales. Theorems `polytope-noise`, `k-norm`.
+    Add-or-remove: range-norm noise, since all counts of a row go the same way. Replace-one: cube noise, since
+    each count moves by at most 1, either way. `complete` says that every counted row is counted in every table.
+    Then all tables have one sum, and the last cell of each follows by subtraction. The noise is then on that
+    sum, unless `fixed` says that no unit can move it, and on all cells but the last of each table. Guarantee:
+    Pure(times / noise_scale) for the vector that gets noise. Mean error of a count, of d that get noise: (d +
+    2) / 3 (range norm), (d + 1) / 2 (cube) noise scales. Theorems `polytope-noise`, `k-norm`.
     """
 
     sizes: tuple[int, ...]

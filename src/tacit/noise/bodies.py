@@ -120,8 +120,9 @@ class FormulaBody(Body):
 
     Assumption (the caller's proof): `sampler(draws)` is uniform on a convex body that contains 0 when the
     primitives are ideal. It is written with +, -, *, / and `root`, for both kinds of real. A formula does not
-    determine its moments: `declared_mean` (0 for a symmetric body) and `declared_covariance` of the uniform point are
-    the caller's too; without them no variance is known. They do not determine the distribution of one coordinate.
+    determine its moments. `declared_mean` (0 for a symmetric body) and `declared_covariance` of the uniform
+    point are the caller's; without them no variance is known. They do not determine the distribution of one
+    coordinate.
     """
 
     coordinates: int
@@ -261,7 +262,7 @@ class Difference(ContinuousDistribution):
 
     @property
     def covariance(self) -> Floats:
-        """Twice that of one; NoLaw without one."""
+        """Twice the value for one; NoLaw if there is none."""
         return np.asarray(2 * self.distribution.covariance)
 
     def marginal(self, coordinate: int = 0) -> Marginal:

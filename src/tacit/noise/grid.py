@@ -36,7 +36,7 @@ ROUNDS = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GridVector:
-    """Integers that stand for values * spacing, and what their sampling may cost.
+    """Integers for values * spacing, and the possible cost of their sampling.
 
     numerical_delta bounds the total variation distance between the distribution of `values` and the ideal distribution
     rounded to the grid; 0 means exact. `publishable` is False for draws from a seeded source.

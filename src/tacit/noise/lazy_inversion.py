@@ -146,7 +146,7 @@ class Inverter:
     def resolve(self, value: int, source: Source) -> int:
         """X for the uniform number whose first bits are `value`, by bisection; the proof of the table.
 
-        All values above the floor take the same number of steps, so that time does not tell the outcome.
+        All values above the floor take the same number of steps, so time does not reveal the outcome.
         """
         uniform = Uniform(value=value, bits=self.bits, source=source, step=self.step)
 
@@ -258,7 +258,7 @@ def _no_decision() -> NotCertified:
 
 
 def _guide_for(boundaries: Words, bits: int) -> tuple[_Guide | None, int]:
-    """The smallest guide table whose cells hold one boundary each, or failing that at most three."""
+    """The smallest guide table with at most one boundary a cell, or else at most three."""
     size = int(boundaries.size)
     start = max(size - 1, 1).bit_length()
     linear = [(bits - b, False, 1 << b) for b in range(min(start, bits), min(start + 3, bits, 17) + 1)]

@@ -354,8 +354,8 @@ def inverted(
 ) -> Inverted:
     """A symmetric distribution with |Z| at most `reach` times the gauges of `sides` K-norm noises, each Gamma(d).
 
-    The characteristic function is taken until it is below 10^-13 or at 2^14 points, and its last size, with the
-    decrease that it has by then, bounds the rest.
+    The characteristic function is taken until it is below 10^-13 or at 2^14 points. Its last size and decrease
+    bound the rest.
     """
     from scipy.special import gammainccinv
 

@@ -30,7 +30,7 @@ BLOCK_BITS = 5
 
 
 class LazyReal:
-    """One random real: `ball()` encloses it at the working precision, `extend()` draws more of it."""
+    """One random real: `ball()` encloses it at the working precision, and `extend()` draws more digits."""
 
     __slots__ = ()
 

@@ -102,10 +102,10 @@ def _checked(count: int) -> int:
 class CryptographicSource(Source):
     """AES-256 in counter mode, keyed from `os.urandom`.
 
-    Guarantee: each thread has its own key; a child process never continues its parent's stream (a fork
-    hook and a check of the process id both force a new key); a key gives at most 2^30 bytes, far below the
-    2^64 blocks at which counter mode shows itself. Copies and pickles carry no key.
-    Assumption: the operating system's generator, and AES-256 as a pseudorandom permutation.
+    Guarantee: each thread has its own key. A child process never continues its parent's stream (a fork hook and
+    a check of the process id both force a new key). A key gives at most 2^30 bytes, far below the 2^64 blocks
+    at which counter mode shows itself. Copies and pickles carry no key. Assumption: the operating system's
+    generator, and AES-256 as a pseudorandom permutation.
     """
 
     __slots__ = ("_local",)
@@ -172,7 +172,7 @@ class SeededSource(Source):
 
 
 class KeyedSource(Source):
-    """The same cipher under a secret key that somebody keeps: anybody who has the key can draw the same words again.
+    """The same cipher under a kept secret key: anybody with the key can draw the same words again.
 
     For noise that is fixed once and needed again later, such as the noise of a running total's steps.
     The key must be derived for one use, and must stay on the custodian's machine.

@@ -39,8 +39,8 @@ CHARGED = "holders that sent a masked vector have charged for it, and keep that 
 class SecureSum:
     """The sum of the remaining holders' vectors, as signed integers, and the digest of its messages.
 
-    `commitments` are those that the holders that remain signed in their first messages, and it is a `rehearsal` if one
-    of them signed that its noise comes from a seed or its rows are made up.
+    `commitments` are those in the first messages of the remaining holders. It is a `rehearsal` if one of them
+    signed that its noise comes from a seed or its rows are made up.
     """
 
     values: npt.NDArray[np.int64]
@@ -296,8 +296,8 @@ class Aggregator:
 
 @dataclass(slots=True)
 class Wire:
-    """What the network does to messages: a function from the sent bytes to the received ones (none, one, several,
-    changed ones).
+    """The effect of the network on messages: a function from the sent bytes to the received ones (none, one,
+    several, changed ones).
     """
 
     carry: Callable[[str, int, bytes], list[bytes]] = field(default=lambda stage, holder, raw: [raw])

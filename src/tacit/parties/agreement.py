@@ -1,7 +1,7 @@
 """An agreement as a TOML file: [protect], [schema.*], [spend], [joint], [[holder]], [[release]].
 
-It is a plan without data: everybody has the same file, and each holder a plan of its own that names its table, budget
-and ledger. The words are those of plans; every word is looked up in a closed list.
+It is a plan without data. Everybody has the same file, and each holder a plan of its own that names its table,
+budget and ledger. The words are those of plans; every word is looked up in a closed list.
 """
 
 from __future__ import annotations
@@ -223,7 +223,7 @@ class Carried:
 
 
 def collect(session: Session, folder: Path, raws: Sequence[bytes], *, go_on: bool = False) -> Carried:
-    """Takes messages of the open stage; closes it when all have come, or on request without the rest."""
+    """Takes messages of the open stage. Closes it when all have come, or on request without the rest."""
     session.still_run()
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder):

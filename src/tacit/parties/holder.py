@@ -5,12 +5,13 @@
     members -> agree       a signature under the roster and the one list of members that this holder is shown
     sealed  -> masked      vector + self mask + pairwise masks, modulo 2^64; here the holder charges and reads
     survivors -> confirm   a signature under the list of those whose vectors arrived
-    confirmed -> reveal    for each member one of its two shares: the self seed's if it remained, else the mask key's
+    confirmed -> reveal for each member one of its two shares: that of the self seed if the member remained,
+    else that of the mask key
 
-It answers each kind once: the same bytes again get the same answer, and other bytes an error. It makes its vector only
-under a roster and a list of members that `threshold` holders signed, so that all holders who make a vector have seen
-the same two lists. It reveals shares only under a list of survivors that includes itself and that `threshold` holders
-signed, and never both shares of one member.
+It answers each kind once: the same bytes again get the same answer, and other bytes get an error. It makes its
+vector only under a roster and a list of members that `threshold` holders signed, so that all holders with a
+vector have seen the same two lists. It reveals shares only under a list of survivors that includes itself and
+that `threshold` holders signed, and never both shares of one member.
 """
 
 from __future__ import annotations

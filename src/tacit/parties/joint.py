@@ -2,8 +2,9 @@
 
 All holders declare one schema, one unit and the same asks; their digest is part of every message. It is the
 digest of the request (`tacit.curator.request`): it contains no choice, no computed number and no sentence. Each
-holder reads its own table through its own curator, which bounds, clamps, rounds and first charges its own ledger.
-Then it adds its share of the noise and sends the sum masked. The second half of this file makes releases of the sum.
+holder reads its own table through its own curator, which bounds, clamps and rounds, and charges its own ledger
+first. Then it adds its share of the noise and sends the sum masked. The second half of this file makes releases
+of the sum.
 """
 
 from __future__ import annotations
@@ -72,8 +73,9 @@ FORMAT = 1
 class Joint:
     """The holders' agreement before anything is read: statistics, schema, unit, price and sizes.
 
-    `most_rows` is a public bound on the rows of one holder, so that all sums fit modulo 2^64. `graph_delta` bounds the
-    probability that sparse masks fail, for more than 200 holders; it is a part of the delta of every release.
+    `most_rows` is a public bound on the rows of one holder, so that all sums fit modulo 2^64. `graph_delta`
+    bounds the probability that sparse masks fail, for more than 200 holders, and is part of the delta of every
+    release.
     """
 
     asks: tuple[Query, ...]
@@ -188,7 +190,9 @@ class Joint:
         return ring_for(self.sizes, self.graph_delta)
 
     def _prices(self, asks: Sequence[Query]) -> list[Price]:
-        """The price of each: its own, or its weight's share of the common one, which add up to it."""
+        """The price of each statistic: its own, or its weight's share of the common price, to which these
+        shares add up.
+        """
         total = sum((a.weight for a in asks if a.price is None), Fraction(0))
         out = []
         for a in asks:
@@ -267,7 +271,7 @@ class Joint:
 
     @property
     def room(self) -> int:
-        """The largest number of one holder: the sum of all of them, with the noise, stays within 2^63."""
+        """The largest number of one holder, such that the sum of all of them, with the noise, stays within 2^63."""
         return (1 << ROOM_BITS) // self.sizes.holders
 
     def _pure(self, price: Price) -> Fraction:
@@ -387,8 +391,8 @@ class Joint:
         source: Source | None = None,
         table: str = "",
     ) -> KeptHolder:
-        """Like `holder`, with its state in a file of this folder, so that it survives its process, as sockets and mail
-        require.
+        """Like `holder`, with its state in a file of this folder, so that the state survives the process, as
+        sockets and mail require.
         """
         return KeptHolder(
             Path(state) / f"{session.id.hex()[:16]}.state", session=session, index=index, key=key, source=source,

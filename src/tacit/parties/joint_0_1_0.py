@@ -1,6 +1,6 @@
 """A joint plan in the form of tacit 0.1.0, frozen here with its sentences, only to verify releases of that version.
 
-Sessions of 0.1.0 are of the first protocol, and none of them goes on. Their ids and certificates cover a digest of
+Sessions of 0.1.0 use the first protocol, and cannot be continued. Their ids and certificates cover a digest of
 what was asked and chosen, with sentences. The rest of that form is in `tacit.curator.request_0_1_0`.
 """
 

@@ -44,7 +44,7 @@ MOST_CELLS = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RingChance(PartNoise):
-    """No noise: the probability that the ring of masks surrounds an honest holder, a delta of its own.
+    """The probability that the ring of masks surrounds an honest holder, as a delta of its own; no noise.
 
     Guarantee: Approximate(0, chance) beside whatever else is released (theorem `sparse-masks`).
     """

@@ -152,7 +152,7 @@ def weights(points: Sequence[int]) -> list[int]:
 def join(
     shares: Mapping[int, bytes], *, known: Mapping[tuple[int, ...], list[int]] | None = None
 ) -> bytes | None:
-    """The secret of these shares; None if they are not shares of 32 bytes (so one of them is wrong)."""
+    """The secret of these shares; None if they are not shares of 32 bytes (so at least one is wrong)."""
     points = tuple(shares)
     at = (known or {}).get(points) or weights(points)
     value = sum(w * int.from_bytes(s, "little") for w, s in zip(at, shares.values(), strict=True)) % PRIME

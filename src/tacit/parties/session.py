@@ -106,7 +106,7 @@ SIGNATURE = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """A message whose signature was checked; the aggregator's own messages are not signed, but contain signed ones."""
+    """A message with a checked signature. The aggregator's own messages are not signed, but contain signed ones."""
 
     kind: str
     sender: int
@@ -223,7 +223,7 @@ MOST_FAILING = 1e-3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ring:
-    """`side` neighbours each way and a threshold for the shares that they keep; side = 0 is the complete graph.
+    """`side` neighbours each way, and a threshold for the shares that they keep; side = 0 is the complete graph.
 
     `delta` is the chance that an honest holder is exposed, `failing` the chance that holders refuse an honest list of
     survivors, if the largest allowed number of holders is lost by chance.
@@ -281,7 +281,7 @@ def most_gone(side: int) -> int:
 
 
 def surrounded(*, holders: int, corrupt: int, side: int, threshold: int) -> float:
-    """A bound, rounded up, on the chance that honest holders are cut off or that a secret of one is known.
+    """A bound, rounded up, on the probability that honest holders are cut off or that a secret of one is known.
 
     TRIES n (Pr[Hypergeometric(n, corrupt, side) >= side - side // 2] + Pr[Hypergeometric(n - 1, corrupt, 2 side) >=
     threshold]).
@@ -344,8 +344,8 @@ PROTOCOL = 2
 class Session:
     """One run: its sizes, the holders' long-lived Ed25519 public keys in order, the length of the vectors.
 
-    `about` is the digest of the sum's description, `nonce` makes the run unique. The id of the run covers
-    all of them and the protocol, and every signature covers the id: no message of another run is ever taken.
+    `about` is the digest of the sum's description, `nonce` makes the run unique. The id of the run covers all
+    of them and the protocol, and every signature covers the id, so no message of another run is ever accepted.
     """
 
     sizes: Sizes
@@ -389,7 +389,7 @@ class Session:
         return ring_for(self.sizes, self.graph_delta)
 
     def still_run(self) -> None:
-        """Refuse to take part in a session of the first protocol: its releases can be verified, and that is all."""
+        """Refuses to take part in a session of the first protocol, whose releases can still be verified."""
         if self.protocol != PROTOCOL:
             raise InvalidParameter(
                 parameter="session", value=f"protocol {self.protocol}", must=f"be of protocol {PROTOCOL}",

@@ -41,7 +41,7 @@ _WITNESSES, _WITNESS_ATOMS = 512, 16384
 def _by_key(
     parts: list[tuple[Pair, int]],
 ) -> list[tuple[tuple[Hashable, ...] | None, list[tuple[Pair, int]]]]:
-    """Parts that are made into nodes together; each group keeps the order of its parts."""
+    """Groups of parts that get nodes together, each in the order of its parts."""
     groups: dict[tuple[Hashable, ...] | None, list[tuple[Pair, int]]] = {}
     for part in parts:
         groups.setdefault(part[0].quadrature_key(), []).append(part)
@@ -119,7 +119,7 @@ class CharacteristicComposition:
         return sample
 
     def rough(self) -> LogMoments | None:
-        """Log-moments of a sample: only says where to look."""
+        """Log-moments of a sample, which only guide a search."""
         self._sample = self._sampled()
         rows: list[tuple[Floats, Floats, float]] = []
         for chunk in self._sample.chunks:

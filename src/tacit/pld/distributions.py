@@ -151,7 +151,7 @@ class PrivacyLossDistribution(ABC):
         """Lower and upper values of H_epsilon of the first row, before they are clipped; t = e^epsilon."""
 
     def coarse(self, right: float, left: float) -> tuple[Floats, Floats]:
-        """Losses and P-masses of a coarse version of the first row, fine near 0: only says where to look."""
+        """Losses and P-masses of a coarse version of the first row, fine near 0, which only guide a search."""
         low, high = self.extent(right, left)
         reach = max(abs(low), abs(high), 1e-300)
         scales = reach * np.concatenate([np.geomspace(1e-8, 1.0, 400), np.linspace(0.0, 1.0, 200)])
@@ -456,8 +456,9 @@ class CurvePLD(PrivacyLossDistribution):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tails:
-    """Rows: P(L>l), P(L<=l), Q(L>l), Q(L<=l), each (pairs, points); absolute errors of each; slack: how far
-    the points at which they were really taken may lie from those asked for (the same for all four rows)."""
+    """Rows: P(L>l), P(L<=l), Q(L>l), Q(L<=l), each (pairs, points); absolute errors of each; slack: the largest
+    distance of the evaluated points from the requested ones (the same for all four rows).
+    """
 
     values: Floats
     errors: Floats

@@ -213,8 +213,8 @@ class CompositionEngine:
     def _floor(self) -> float:
         """About the least K(tilt) - tilt K'(tilt) that is worth a tilt.
 
-        With an atom on top it falls to the logarithm of the atom's mass, however large the tilt: from half of that
-        mass on a larger tilt shows nothing new, and asks for a finer grid.
+        With an atom on top it falls to the logarithm of the atom's mass, however large the tilt. From half of
+        that mass on a larger tilt shows nothing new, and needs a finer grid.
         """
         rough = self._moments(1e-300)
         _, _, variance = rough.moments(0.0)
@@ -225,8 +225,8 @@ class CompositionEngine:
     def _tilt_for_delta(self, delta: float) -> tuple[float, float]:
         """(tilt, epsilon) with K(tilt) - tilt K'(tilt) = ln delta, about.
 
-        delta is about e^(K - tilt K') / (tilt + 1) or less: below an atom the exponent hardly falls, and what is
-        far below the atom's mass lies near it by this factor alone.
+        delta is at most about e^(K - tilt K') / (tilt + 1). Below an atom the exponent hardly falls, and this
+        factor alone separates a much smaller delta from the atom's mass.
         """
         rough = self._moments(1e-300)
         wanted = min(math.log(delta) + 2.0, -1e-3)
@@ -418,7 +418,7 @@ class CompositionEngine:
         return solved is not None and solved.above(epsilon) <= delta
 
     def _rounded(self, solved: CertifiedCurve, epsilon: float, delta: float, slope: float) -> float:
-        """About the width in epsilon that comes of rounding, whatever the step."""
+        """About the width in epsilon caused by rounding, for any step."""
         if self._characteristic is None or not self._characteristic.rare or math.isinf(epsilon):
             return 0.0
         low, high = solved.composed.finite_part(epsilon)  # type: ignore[arg-type]
@@ -516,10 +516,10 @@ def _invert(pair: Pair, delta: float) -> Interval:
 
 
 def _crossed(upper: Callable[[float], float], delta: float, near: float | None = None) -> float:
-    """A point where a curve that is dear to evaluate is at most delta, within 1e-9 of the last where it is not.
+    """A point where an expensive curve is at most delta, within 1e-9 of the last point where it is not.
 
-    `near` is the first guess, within a thousandth. False position on ln(upper / delta), which is nearly a parabola,
-    with Illinois halving of the end that stays.
+    `near` is the first guess, within a thousandth. False position on ln(upper / delta), which is nearly a
+    parabola, with Illinois halving of the end that stays.
     """
 
     def height(epsilon: float) -> float:

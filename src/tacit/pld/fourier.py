@@ -1,10 +1,10 @@
 """The composed loss of many gridded pairs, by its Fourier coefficients, tilted, with every error bounded.
 
-Under the tilted weights w_k = p_k e^(tilt l_k)/A the composed loss is centred where the answer lies, so
-that even deltas of 1e-300 keep their digits. Its transform is the product of the parts' transforms to the
-power of their counts. Frequencies at which the product has died out are dropped: either they were seen to be
-negligible (the other factors are at most 1 in modulus), or they lie beyond a band outside which the product is
-bounded without being computed (`cutoff_frequency`). A few hundred of billions are left.
+Under the tilted weights w_k = p_k e^(tilt l_k)/A the composed loss is centred near the answer, so that even
+deltas of 1e-300 keep their digits. Its transform is the product of the parts' transforms to the power of their
+counts. Frequencies at which the product has died out are dropped: either they were found negligible (the other
+factors are at most 1 in modulus), or they lie beyond a band outside which the product has a proved bound
+(`cutoff_frequency`). A few hundred of billions are left.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Products of pairs: what composition multiplies, kept as a multiset in one canonical order."""
+"""Products of pairs, as composition multiplies them: a multiset in one canonical order."""
 
 from __future__ import annotations
 
@@ -291,7 +291,7 @@ class Product:
 
 
 def families(products: Sequence[Product]) -> tuple[Hashable, tuple[float, ...]] | None:
-    """(What products of one shape have in common, the parameters of all their pairs), where known."""
+    """(Common facts of products of one shape, the parameters of all their pairs), where known."""
     found = [(pair.family(), count) for product in products for pair, count in product.pairs]
     known = [(one[0], one[1], count) for one, count in found if one is not None]
     if len(known) < len(found):
@@ -328,8 +328,9 @@ def _below(found: Interval, high: float) -> Interval:
 
 @lru_cache(maxsize=1024)
 def _rougher(product: Product) -> Enumerated | None:
-    """The product of the worst pairs of the (epsilon, delta) that its pairs have, where it is listed: it lies above,
-    and what an engine gives away must not make more knowledge cost more."""
+    """The product of the worst pairs for the (epsilon, delta) of its pairs, if these are listed. Its curve is
+    larger, so that a loss of precision in an engine never makes more knowledge cost more.
+    """
     from tacit.pld.pairs.derived import ApproximatePair
 
     if product.single is not None or enumerated(product) is not None:
@@ -514,7 +515,7 @@ def _repeated(pair: Pair, count: int) -> Iterator[tuple[Any, Any]]:
 
 
 def _shares(total: int, kinds: int) -> Iterator[list[tuple[int, int]]]:
-    """Every way to draw `total` of `kinds`, order aside: the kinds that are drawn, each with how often."""
+    """Every unordered way to draw `total` of `kinds`: the drawn kinds with their multiplicities."""
     if total <= kinds:
         for drawn in combinations_with_replacement(range(kinds), total):
             yield [(kind, len(list(same))) for kind, same in groupby(drawn)]
@@ -537,7 +538,7 @@ _LEAST = 256
 
 
 def coarsened(parts: list[tuple[Pair, int]]) -> list[tuple[Pair, int]]:
-    """The parts; if very many of them are upper bounds without nodes, these are gathered into runs."""
+    """The parts; very many upper bounds without nodes are gathered into runs."""
     if len(parts) <= _LEAST:
         return parts
     kept: list[tuple[Pair, int]] = []
@@ -559,7 +560,7 @@ def coarsened(parts: list[tuple[Pair, int]]) -> list[tuple[Pair, int]]:
 
 
 def above(pairs: Sequence[Pair]) -> Pair:
-    """The pair with the largest parameters of pairs of one family: above each of them."""
+    """The pair with the largest parameters among pairs of one family, whose curve is above all others."""
     rows = [found[1] for pair in pairs if (found := pair.family()) is not None]
     return pairs[0].with_parameters(iter([max(column) for column in zip(*rows, strict=True)]))
 

@@ -100,7 +100,7 @@ class Rule:
 def atoms_rule(rows: AtomRows) -> Rule:
     """Atoms are their own nodes.
 
-    Losses and masses are right to a few units, which the nodes count as relative errors; only the staircase's
+    Losses and masses are right to a few units, which the nodes count as relative errors. Only the staircase's
     middle, at the loss 0, is a difference.
     """
     losses, p, lost, gone = rows

@@ -62,7 +62,7 @@ def sampled_renyi(pair: Pair, rate: float, order: float) -> float:
 
 @lru_cache(maxsize=256)
 def _divergences(pair: Pair) -> dict[int, float]:
-    """Divergences of the pair at the integer orders that were asked for so far: every order needs all below it."""
+    """Divergences of the pair at the integer orders requested so far, since every order needs all below it."""
     return {}
 
 
@@ -155,7 +155,9 @@ def _tail(x: Any) -> Any:
 
 @lru_cache(maxsize=128)
 def _largest_of(products: tuple[Product, ...]) -> Callable[[float], float]:
-    """The largest divergence of any of them, by order: expansions of all orders ask for the same integer ones."""
+    """The largest divergence of any of them, by order, since expansions of all orders ask for the same integer
+    ones.
+    """
 
     @cache
     def largest(order: float) -> float:

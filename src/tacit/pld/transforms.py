@@ -141,7 +141,8 @@ class LogMoments:
         return float(np.dot(self.counts, peaks + np.log(sums)))
 
     def crossing(self, delta: float, top: float) -> tuple[float, float] | None:
-        """About where the curve crosses delta, below `top`, and how fast ln delta falls there; None if not seen.
+        """The approximate crossing of the curve with delta, below `top`, and the slope of ln delta there; None
+        if not found.
 
         The sum's law, untilted, on a grid: each loss is split among three nodes with its mean and variance kept.
         """
@@ -241,8 +242,8 @@ def saddle_point(
     Rarely sampled noise has moments that explode: at the saddle point of delta the tilted distribution may lie
     far beyond
     epsilon, or have a second, distant hump. A somewhat smaller tilt sees the same tail, e^-lost as large. With
-    `total` releases sums are right to about total times 1e-14 only: then little may be lost. Where even the given
-    tilt sees far less than it weighs, that is lost as well, and the window is the wider.
+    `total` releases sums are right to about total times 1e-14 only: then little may be lost. If even the given
+    tilt sees far less than it weighs, that is lost as well, and the window is wider.
     """
     shifts = _RARE_SHIFTS if rare else _SHIFTS
     seen = rough.log_moment(tilt) - tilt * epsilon - math.log(max(delta, 1e-305))
@@ -465,7 +466,7 @@ def alive(
     to `last`, of both signs. The first is None if too many are alive.
 
     `coarse` bounds ln|phi| of all parts, and of those without witnesses, on the intervals between given
-    frequencies; on pieces of these the witnesses stand for the rest. A normal factor comes on top.
+    frequencies. On pieces of these the witnesses represent the other parts. A normal factor comes on top.
     """
     if not last / gap < 1e15:
         return None, 0.0
@@ -732,7 +733,7 @@ class Tilted:
 
 
 def _runs(kept: NDArray[np.bool_]) -> list[slice]:
-    """Runs of frequencies that hold all the kept ones, and few others."""
+    """Few runs of frequencies that contain all the kept ones."""
     found = np.flatnonzero(kept)
     ends = np.flatnonzero(np.diff(found) > _BRIDGE)
     starts, stops = found[np.append(0, ends + 1)], found[np.append(ends, len(found) - 1)] + 1

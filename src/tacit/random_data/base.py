@@ -1,7 +1,7 @@
 """The common base of releases under random differential privacy: gamma, the number of rows, and the guarantee.
 
-They are not `Mechanism`s: a mechanism has a bound that holds always and an event that accountants add up. These have a
-`guarantee` under `RandomData` only, so that nobody confuses them with differentially private ones.
+They are not `Mechanism`s: a mechanism has an unconditional bound and an event that accountants add up. These
+have a `guarantee` under `RandomData` only, which nobody can confuse with differential privacy.
 """
 
 from __future__ import annotations

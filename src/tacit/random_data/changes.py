@@ -375,8 +375,8 @@ def observed_range_delta(values: Sequence[Exact], *, replaced: Exact, epsilon: f
     """The delta that "mean + Laplace noise sized by the observed range" really has, for one pair of samples.
 
     The last row is replaced by `replaced`. The larger of the two hockey-stick divergences of the two outputs at
-    epsilon, continuous noise of scale (max - min)/(n epsilon). It tends to 1 as the replaced row moves away, and is 1
-    where one of the two samples is constant. Theorem `random-observed-range`. Source: Hall 2012, 5.1.1.
+    epsilon, continuous noise of scale (max - min)/(n epsilon). It tends to 1 as the replaced row moves away,
+    and is 1 if one of the two samples is constant. Theorem `random-observed-range`. Source: Hall 2012, 5.1.1.
     """
     e = positive("epsilon", epsilon)
     one = [float(_value(v)) for v in values]
@@ -402,7 +402,7 @@ def sample_sensitivities(
 ) -> list[float]:
     """|g(D) - g(D')| for `draws` pairs of neighbouring samples of a public oracle; `oracle(count)` draws rows.
 
-    If an oracle or a statistic raises, or returns a value that is not a finite number, a typed error refuses it:
+    If an oracle or a statistic raises, or returns a value that is not a finite number, a typed error says so:
     nothing here is private.
     """
     n, m = whole("rows", rows, least=1), whole("draws", draws, least=1)

@@ -1,8 +1,8 @@
 """Densities under random differential privacy: a kernel estimate made of a histogram whose empty cells are exact.
 
 For a kernel estimate it gains nothing to size the noise by the distance of each pair of rows. One replaced row moves
-it by sqrt(2 k(0) (1 - e^(-r^2/(2 b^2))))/n in its own norm, r the distance of the two rows and b the bandwidth. A
-bandwidth that shows any shape is smaller than most distances, and then the root is as large as it can be
+it by sqrt(2 k(0) (1 - e^(-r^2/(2 b^2))))/n in its own norm, r the distance of the two rows and b the bandwidth.
+A bandwidth that shows any shape is smaller than most distances, and then the root is at its largest
 (`pairs_gain`).
 
 A histogram gains: its empty cells need no noise. Smoothing it with kernels at the cells' centres is post-processing,
@@ -49,7 +49,7 @@ class RandomCurve:
     publishable: bool
 
     def __call__(self, points: npt.ArrayLike) -> Floats:
-        """The density at these points; it may be slightly negative where the noise is."""
+        """The density at these points, which noise may make slightly negative."""
         x = np.asarray(points, dtype=np.float64)
         apart = (x[..., None] - self.centres) / self.kernel_std
         bumps = np.exp(-apart * apart / 2) / (self.kernel_std * math.sqrt(2 * math.pi))

@@ -327,7 +327,8 @@ def pair_differs(ones: int, rows: int) -> Fraction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleasedCount:
-    """A count with or without noise; `noisy` says which, and may be published. `publishable` is False for a seeded
+    """A count with or without noise. `noisy` says which of the two it is, and may be published. `publishable`
+    is False for a seeded
     source.
     """
 

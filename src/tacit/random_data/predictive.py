@@ -33,7 +33,8 @@ __all__ = ["PredictiveHistogram", "conformal_cells", "conformal_gamma", "conform
 def conformal_gamma(*, rows: int, cells: int, least: int) -> Fraction:
     """k t/(n+1): how likely a fresh row falls in a cell of fewer than t = `least` of the n rows, at most.
 
-    Each of the n + 1 rows is equally likely to be the fresh one, and at most t in each cell see fewer than t others.
+    Each of the n + 1 rows is equally likely to be the fresh one, and at most t in each cell see fewer than t
+    others.
     """
     n, k, t = whole("rows", rows, least=1), whole("cells", cells, least=1), whole("least", least, least=0)
     return min(Fraction(1), Fraction(k * t, n + 1))

@@ -1,4 +1,5 @@
-"""Survey overlap (Hall 2012, sec. 5.4): an attacker with m rows of the same population, at least k of them the owner's.
+"""Survey overlap (Hall 2012, sec. 5.4): an attacker has m rows of the same population, at least k of which are
+the owner's.
 
 Definition. D has n rows; the attacker has m, of which j >= k are rows of D. D' is D with d = min(n, m) - j rows outside
 of the overlap replaced by d of the attacker's other rows. For every such j the outputs on D and D' are
@@ -261,7 +262,9 @@ def _ways(t: Counts, a: Counts) -> int:
 
 
 def counts_differ(ones: int, rows: int, replaced: int) -> Fraction:
-    """F_d(s): with s ones among n + d rows, how likely d rows and d others of a random order hold different counts."""
+    """F_d(s): with s ones among n + d rows, the probability that d rows and d others of a random order have
+    different counts.
+    """
     n, d, s = rows, replaced, ones
     same = 0
     for a in range(min(d, s) + 1):

@@ -275,7 +275,7 @@ def _amount(bound: Bound, lead: str) -> float:
 
 @functools.lru_cache(maxsize=64)
 def _meaning(guarantee: Guarantee) -> tuple[str, ...]:
-    """Releases of one plan often have one price: its sentences are worked out once."""
+    """Computes the sentences of one price once, since releases of one plan often have one price."""
     return tuple(_sentences(guarantee.explain()))
 
 
@@ -349,7 +349,7 @@ def _names(value: Any) -> list[Any]:
 
 
 def left_out(question: Question, words: PublicWords) -> tuple[str, ...]:
-    """The rows that no number counts, as phrases: the declarations leave them out, whatever the data."""
+    """The uncounted rows, as phrases: the declarations leave them out, for any data."""
     statistic, schema = question.statistic, question.schema
     found = []
     where = getattr(statistic, "where", None)

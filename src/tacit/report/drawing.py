@@ -81,7 +81,7 @@ def value_span(cells: Iterable[CellView]) -> tuple[float, float]:
 def heat_span(cells: Sequence[CellView]) -> tuple[float, float]:
     """The same for colours: values that the noise does not distinguish get similar colours.
 
-    Where the largest and the smallest value have intervals that overlap, the scale is twice as wide as the wider
+    If the largest and the smallest value have overlapping intervals, the scale is twice as wide as the wider
     interval, around their middle.
     """
     low, high = value_span(cells)
@@ -109,7 +109,7 @@ def diamond(x: str, y: float) -> Markup:
 
 
 def pointer(x: str, y: float) -> Markup:
-    """The mark of the truth beneath a bar or a line, pointing up at its place, so that it covers nothing."""
+    """The mark of the truth beneath a bar or a line, pointing up at its place without covering anything."""
     mark = tag("path", d="M0 0 5 7.5-5 7.5Z", class_="truth-below")
     return tag("svg", mark, x=x, y=y, class_="over", aria_hidden="true")
 

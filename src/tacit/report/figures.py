@@ -304,7 +304,7 @@ def price_table(
 
 
 def draw_risk_body(body: RiskBody, path: Path) -> None:
-    """The pairs of risks that private mechanisms can have: the inner polygon filled, the outer one as a line."""
+    """The pairs of risks of private mechanisms: the inner polygon filled, the outer one as a line."""
     with style():
         from matplotlib.figure import Figure
 

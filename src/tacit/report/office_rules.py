@@ -38,7 +38,7 @@ class PrintedCells:
 
 
 def printed(release: Release, ends: list[Floats], rules: OfficeRules) -> PrintedCells:
-    """The released numbers as the office prints them; unchanged if it has no rule."""
+    """The released numbers as the office prints them, unchanged if it has no rule."""
     rule, flags = rule_of(release), flags_of(release)
     if rules.care is not None or rules.noisy is not None:
         rule = replace(

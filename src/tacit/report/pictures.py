@@ -63,7 +63,7 @@ SMALL = 38.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawn:
-    """A picture (None for a table alone), the cells that it shows, and the marks that a reader must know."""
+    """A picture (None for a table alone), the cells that it shows, and marks for the reader."""
 
     kind: Picture
     markup: Markup | None
@@ -265,7 +265,7 @@ def _heat(
     names: tuple[str, str],
     **more: Any,
 ) -> Markup:
-    """A heat map with its uncertainty: in the cells, in a sentence where it is alike, or as a second map."""
+    """A heat map with its uncertainty: in the cells, in a sentence if it is alike, or as a second map."""
     made = heat_map(id, title, told, cells, names, **more)
     wides = widths([c for c in cells if c.low is not None and c.value is not None])
     if not wides or says_numbers(cells, more.get("labels", LABELS)):
@@ -284,7 +284,7 @@ def _heat(
 
 
 def _margins(view: ReleaseView) -> bool:
-    """Whether these are several tables in one, in which `all` marks a column that a table does not have."""
+    """Whether these are several tables in one, where `all` marks a column that a table lacks."""
     return view.kind == "margins" and any(ALL in c.keys for c in view.cells)
 
 
@@ -339,7 +339,7 @@ SYNTHETIC = "synthetic table"
 def _matrix(view: ReleaseView) -> list[CellView]:
     """The errors of synthetic rows by column and pair, each by its upper end; empty for other releases.
 
-    Columns name a margin, with a cross between them; only pairs whose columns also stand alone are taken.
+    Takes columns that name a margin, with a cross between them, if each also stands alone.
     """
     if view.kind != SYNTHETIC or any(c.high is None or c.value is None for c in view.cells):
         return []

@@ -8,8 +8,8 @@
 The progress of reading appears only on the terminal of the person who holds the rows. It never goes to a file, to a
 pipe, or into anything written.
 
-An interruption (Ctrl-C) leaves the block like any other exception: the bar disappears, and the work's own `finally`
-clauses decide what is kept.
+An interruption (Ctrl-C) leaves the block like any other exception: the bar disappears, and the `finally`
+clauses of the work decide which results are kept.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class _Steps:
 
 @contextmanager
 def progress(title: str, *, total: int | None = None, quiet: bool = False) -> Iterator[Step]:
-    """A function to call before each step, with a word for it; the bar goes away at the end.
+    """A function to call before each step, with a word for the step; the bar disappears at the end.
 
     Without a total, a line that only moves. `quiet` shows nothing, as --json asks for.
     """

@@ -5,9 +5,9 @@ column, the number format, the key beside a number. So no sentence is parsed for
 again from plan.toml, certificates and certified values, and must be the same, byte by byte. If another version of a
 library wrote a file, the contents that its readers see are compared instead.
 
-Folders of the first form have no `written` in their manifest, and nothing says what had been spent when they were
-written. SDMX and CSVW files are made again by the recorded rules and compared whole. Of a workbook, tacit compares
-cells, names and number formats, but not the layout. It does not compare report.html.
+Folders of the first form have no `written` in their manifest, and no record of the earlier spending. SDMX and
+CSVW files are made again by the recorded rules and compared whole. Of a workbook, tacit compares cells, names
+and number formats, but not the layout. It does not compare report.html.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ FORMS: dict[str, Callable[[Any], bool]] = {
 
 
 def odd_versions(said: Mapping[str, Any]) -> list[str]:
-    """Names that are no package of ours, texts that are no version, and parts missing that every certificate has."""
+    """Unknown package names, texts that are no version, and missing parts that every certificate has."""
     odd = [
         n for n, v in said.items() if n not in VERSIONS or not isinstance(v, str) or not VERSION.fullmatch(v)
     ]
@@ -524,7 +524,7 @@ def _close(mine: AnyArray, theirs: AnyArray) -> bool:
 
 
 def _widths(release: Release) -> tuple[AnyArray, AnyArray] | None:
-    """The interval ends that the stated noise gives to these values, if a value is a noisy number; None for others."""
+    """The interval ends for these values under the stated noise, if a value is a noisy number; None for others."""
     planned, ask = release.planned, release.planned.ask
     question, assignment = planned.question, planned.assignment
     if ask.sampling or ask.consistent or ask.agree or ask.public is not None:
@@ -552,7 +552,7 @@ def _widths(release: Release) -> tuple[AnyArray, AnyArray] | None:
 
 
 def _least(release: Release) -> AnyArray | None:
-    """The half-width of every interval where the stated noise alone decides it; None for others."""
+    """The half-width of every interval that the stated noise alone determines; None for others."""
     planned = release.planned
     if planned.ask.agree or planned.ask.consistent or planned.ask.public is not None:
         return None  # several releases decide, or what is public
@@ -673,7 +673,9 @@ def _first_form(
 
 # --- Parquet -----------------------------------------------------------------------------------------------
 def _parquet(name: str, found: bytes, body: bytes, *, same: bool) -> CheckResult:
-    """Bytes that differ: a change, or another version of the writer, of which all that readers see is compared."""
+    """Whether differing bytes are a change, or another version of the writer; in that case all visible content
+    is compared.
+    """
     if same:
         return CheckResult(what=_what(name), holds=False, why="it differs")
     try:
@@ -761,7 +763,7 @@ OF_BOOK = 3
 def _cells(
     name: str, found: bytes, body: bytes, *, why: str, spent: bool = True, cover: bool = True
 ) -> CheckResult:
-    """Sheets, cells, formats and hidden parts, as openpyxl reads them; it does not see other changes."""
+    """Sheets, cells, formats and hidden parts, as openpyxl reads them; other changes stay unnoticed."""
     try:
         one, two = _read_book(found, spent=spent), _read_book(body, spent=spent)
     except Exception as error:

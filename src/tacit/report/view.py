@@ -64,7 +64,7 @@ def key_words(key: Any) -> str:
 
 
 def key_place(key: Any) -> float | None:
-    """The place of a key on a line: a number, a day, the middle of a range; None for a word."""
+    """The position of a key on a line: a number, a day, the middle of a range; None for a word."""
     if isinstance(key, tuple):
         ends = [key_place(end) for end in key]
         known = [e for e in ends if e is not None]

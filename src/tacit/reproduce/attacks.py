@@ -184,7 +184,7 @@ def release_from(
     person: str = "",
     at_most: int = 1,
 ) -> list[Any]:
-    """The tables of a plan from a curator, for one replaced row or person; test noise, so that they can be repeated."""
+    """The tables of a plan from a curator, for one replaced row or person, with repeatable test noise."""
     unit = (
         people(person, at_most=at_most, neighbours="replace-one")
         if person

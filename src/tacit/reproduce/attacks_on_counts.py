@@ -325,8 +325,8 @@ class _World:
     def area(self, epsilon: float, *, seed: int) -> float:
         """Membership in the table, from released counts of items: the area under the curve of members against others.
 
-        The score of a person is the sum, over the known entries, of what the count is above its expectation, which the
-        attacker takes from the distribution of the items, over its variance.
+        The score of a person is the sum, over the known entries, of the count's excess over its expectation,
+        divided by its variance. The attacker takes the expectation from the distribution of the items.
         """
         import numpy as np
         import pyarrow as pa

@@ -71,7 +71,7 @@ BATCH = 1 << 22
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A histogram with its cells in any order: how many cells hold each count."""
+    """The number of cells with each count, for a histogram with its cells in any order."""
 
     name: str
     cells: int

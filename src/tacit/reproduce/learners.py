@@ -75,7 +75,9 @@ CLASSES: tuple[Callable[[int], Class], ...] = (points, thresholds, parities)
 
 
 def enough(hypotheses: int, *, epsilon: float | None, alpha: float = ALPHA, beta: float = BETA) -> int:
-    """Examples that suffice: with an epsilon by the theorem, without one for any hypothesis without errors."""
+    """Sufficient numbers of examples: with an epsilon by the theorem, without one for any hypothesis without
+    errors.
+    """
     if epsilon is None:
         return math.ceil(math.log(hypotheses / beta) / alpha)
     return math.ceil(max(8.0, 4 / epsilon) * math.log(2 * hypotheses / beta) / alpha)

@@ -213,7 +213,7 @@ def _draw(
 
 
 def _losses(axes: dict[str, Any], shown: dict[str, Floats], title: str, top: float) -> None:
-    """A histogram for each method, on equal axes: drawn in one picture they would hide each other."""
+    """A histogram for each method, on equal axes, because in one picture they would hide each other."""
     edges = list(np.linspace(0, top * 1.02, 27))
     most = max(int(np.histogram(values, bins=edges)[0].max()) for values in shown.values())
     for number, (method, values) in enumerate(shown.items()):

@@ -183,7 +183,7 @@ class Loss:
         )
 
     def minorant(self) -> Floats:
-        """The largest table below this one that grows outwards: a lower bound for it holds for this one."""
+        """The largest table below this one that grows outwards; a lower bound for it is one for this table."""
         assert self.table is not None
         best = self.table.copy()
         for x in range(best.shape[0]):
@@ -368,8 +368,8 @@ def best_outputs(kernel: GeometricKernel, loss: Loss, prior: Floats) -> tuple[Fl
 def bayes_floor(kernel: GeometricKernel, loss: Loss, prior: Floats) -> float:
     """A lower bound of the Bayes risk under this prior, for every epsilon-private mechanism, rounded down.
 
-    The float search for the median (or mean) can stop one place aside only where the two sides agree to
-    within the rounding of their sums, and then both places cost the same up to that rounding.
+    The float search for the median (or mean) can stop one place aside only if the two sides agree within the
+    rounding of their sums. Then both places cost the same up to that rounding.
     """
     scaled = prior / (prior.sum() * inflate(1.0, kernel.n))
     return max(0.0, deflate(float(best_outputs(kernel, loss, scaled)[1].sum()), 4 * kernel.n))

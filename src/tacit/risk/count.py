@@ -234,8 +234,8 @@ LONGEST = 60
 def risk_body(*, epsilon: Exact, loss: Any = "absolute") -> Floats:
     """The corners of the set of risk vectors (R_0, R_1) for a count on 0..1, in order around it.
 
-    For two outputs Q is given by a = Q(0, 0) and b = Q(1, 0), and privacy is four lines in the square:
-    a <= e^epsilon b, b <= e^epsilon a, and the same for 1-a and 1-b. Its corners map to the body's.
+    For two outputs a = Q(0, 0) and b = Q(1, 0) determine Q, and privacy is four lines in the square: a <=
+    e^epsilon b, b <= e^epsilon a, and the same for 1-a and 1-b. Its corners map to the body's.
     """
     shrink = float(np.exp(-float(epsilon_parameter(epsilon))))
     table = as_loss(loss).matrix(1)

@@ -283,7 +283,7 @@ MOST_ENTRIES = 40_000
 class OptimalFinite(Mechanism):
     """A matrix Q(state, output) of integers over one total, private by exact inequalities, near the best possible one.
 
-    Guarantee: Pure(epsilon), or Approximate(epsilon, delta), for the neighbours it was made for; sampled exactly.
+    Guarantee: Pure(epsilon), or Approximate(epsilon, delta), for its declared neighbours; sampled exactly.
     Theorem `finite-program`, `exact-matrix`. Source: Hall 2012, section 1.3.5 and his remark on other structures.
     """
 

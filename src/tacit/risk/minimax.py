@@ -92,7 +92,7 @@ LARGEST = 500.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LowerBound:
-    """A value below the worst expected error of every private mechanism; its name is that of its theorem."""
+    """A value below the worst expected error of every private mechanism, under the name of its theorem."""
 
     value: float
     name: str
@@ -263,7 +263,7 @@ def lower_bounds(
     """Every lower bound for the problem, largest first.
 
     n is the number of rows (public; its largest value under add-or-remove neighbours), `cells` the number of
-    cells, `occupied` how many of them may be other than 0, `attributes` the number of binary attributes.
+    cells, `occupied` the largest number of cells other than 0, `attributes` the number of binary attributes.
     """
     if problem not in PROBLEMS:
         raise UnknownName(what="problem", name=str(problem), known=PROBLEMS)
@@ -332,7 +332,7 @@ def _best_step(value: Callable[[int], float], top: int, epsilon: float) -> float
 
 
 def _steps_of_count(top: int, epsilon: float, least: int = 1) -> Iterator[int]:
-    """Integers up to `top` among which the best step is, or nearly: all small ones, then ever coarser ones."""
+    """Integers up to `top` that include the best step, or nearly: all small ones, then ever coarser ones."""
     last = max(1, min(top, math.ceil(least + 40 / epsilon)))
     yield from _near_all(last)
     if 1 <= least <= last:

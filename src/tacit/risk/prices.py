@@ -98,7 +98,7 @@ class Price:
 def price(
     problem: str, *, mechanism: str | None = None, error: float | None = None, **size: Unpack[Size]
 ) -> Price:
-    """The price of one mechanism for the problem: of the named one, of the given error, or of the best known.
+    """The price of one mechanism for the problem: the named one, the one with the given error, or the best known.
 
     `size` is what `bound` and `expected_errors` take: n, epsilon, cells, occupied, attributes, neighbours.
     """

@@ -143,10 +143,11 @@ GOOD, SHORT = 0.95, 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleasePrice:
-    """Per cell: the mechanism's error, a lower bound for every mechanism, and how many times it is paid.
+    """Per cell: the mechanism's error, a lower bound for every mechanism, and their ratio.
 
     `lower_bound` and `ratio` are None if no bound is known, and `reason` then says why. `least_n` is the
-    number of units from which on the bound holds; None if it holds for the worst case over data of any size.
+    smallest number of units for which the bound holds; None if it holds for the worst case over data of any
+    size.
     """
 
     error: float
@@ -226,11 +227,11 @@ def release_price(
     """The price of a count, histogram, margins, sum or mean, from public numbers only.
 
     `error` is the mechanism's own worst expected absolute error per cell; `n` the number of units (people, or
-    rows where rows are protected) if it is public, its largest value under add-or-remove; `cells` how many
-    numbers are released, `attributes` among how many margins they are divided; `at_most` how many rows of one
-    unit a cell may count; `low` and `high` what a row adds to a sum at least and at most. A count is of the units
-    with a property that each may or may not have. Theorems `count-closed-form`, `embedded-counts`; with a delta, and
-    for a promise in rho (zCDP) or mu (Gaussian DP) in place of epsilon, `count-trade-off`.
+    rows where rows are protected) if it is public, its largest value under add-or-remove; `cells` the number of
+    released numbers, `attributes` the number of margins that they form; `at_most` the largest number of rows of
+    one unit in a cell; `low` and `high` the least and largest contribution of a row to a sum. A count is of the
+    units with a property that each may or may not have. Theorems `count-closed-form`, `embedded-counts`; with a
+    delta, and for a promise in rho (zCDP) or mu (Gaussian DP) in place of epsilon, `count-trade-off`.
     """
     if problem not in RELEASES:
         raise UnknownName(what="problem", name=str(problem), known=RELEASES)

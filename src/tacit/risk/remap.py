@@ -44,8 +44,8 @@ LARGEST_EPSILON = 25.0
 class Remap:
     """The answer after output y of the truncated geometric.
 
-    `heights[y]` / 2^32 is rounded at random to one of its two neighbours, with itself as the mean; outputs
-    in `choices` are replaced by a draw from integer weights over 0..n instead. None stands for saying y.
+    `heights[y]` / 2^32 is rounded at random to one of its two neighbours, with itself as the mean. Outputs in
+    `choices` are replaced by a draw from integer weights over 0..n. None stands for saying y.
     """
 
     heights: tuple[int, ...] | None
@@ -236,7 +236,7 @@ SMOOTHING = 4
 
 
 def shorter_range(n: int, epsilon: float) -> int | None:
-    """The range that is solved instead of 0..n; None if a shorter one saves nothing."""
+    """The range to solve instead of 0..n; None if a shorter one saves nothing."""
     least = SHORTEST_FLAT if n * epsilon < FLAT else SHORTEST
     c = max(least, math.ceil(n * epsilon / COARSE_EPSILON))
     return c if c <= WORTH_IT * n else None

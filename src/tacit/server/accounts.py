@@ -118,7 +118,7 @@ class Directory:
         ]  # fmt: skip
 
     def invite(self, name: str, roles: Iterable[str]) -> str:
-        """Makes an account without a password; returns the secret of the link with which its owner sets one."""
+        """Makes an account without a password, and returns the secret of the link with which its owner sets one."""
         self._checked_name(name)
         given = checked_roles(roles)
         try:

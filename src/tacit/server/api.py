@@ -204,7 +204,7 @@ def answer(call: WebCall) -> Any:
 
 
 def certificate(call: WebCall) -> Any:
-    """The certificates of a job that is done; for who sees no released values, without those in them."""
+    """The certificates of a finished job, without released values for readers who may not see them."""
     job, sees = _done(call)
     found = [r["certificate"] for r in call.desk.answer(job)["releases"]]
     return {"certificates": found if sees else [jobs.without_values(c) for c in found]}

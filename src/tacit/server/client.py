@@ -5,8 +5,8 @@
     answer = survey.release(tacit.mean("income", by="region"), epsilon=0.1)
     answer.table
 
-It needs no package of the server. A question is sent as the words of a plan's [[release]]; data, schema, unit, version
-and budget are the custodian's, and cannot be sent.
+It needs no package of the server. A question is sent as the words of a plan's [[release]]. Data, schema, unit,
+version and budget are the custodian's, and cannot be sent.
 """
 
 from __future__ import annotations
@@ -400,7 +400,7 @@ class RemoteCurator:
         return int(self._service.post(f"{self._path}/request", {**plan.sent, "note": note})["request"])
 
     def release(self, asked: Any, *, rehearsal: bool = False, **paid: Any) -> Any:
-        """Pay, wait, and get the answer: one release for one statistic, a tuple of them for a list."""
+        """Pays, waits, and returns the answer: one release for one statistic, a tuple of them for a list."""
         sent, single = self._sent(asked, _price(paid))
         # One number for this call: a request that was sent twice is one job.
         body = {**sent, "key": os.urandom(12).hex(), **({"rehearsal": True} if rehearsal else {})}

@@ -143,7 +143,7 @@ class Desk:
 
     # --- where data lie ------------------------------------------------------------------------------
     def sources(self) -> list[dict[str, Any]]:
-        """Files below the roots, and named connections; each with a word by which it is chosen."""
+        """Files below the roots, and named connections, each with the word for choosing it."""
         known = {str(r["beside"]) + "\n" + json.loads(r["declaration"])["data"]["path"] for r in self.store.all(TABLES)
                  if isinstance(json.loads(r["declaration"])["data"]["path"], str)}  # fmt: skip
         found = []
@@ -211,8 +211,8 @@ class Desk:
     def _undeclared(
         self, paths: str | list[str], beside: Path, connection: sa.Connection | None = None
     ) -> None:
-        """Refuse a file that another table of this server has: if no note can lie beside the file, it would get a
-        second ledger and so a second budget.
+        """Refuses a file that another table of this server has. If no note can lie beside the file, it would
+        get a second ledger and so a second budget.
         """
         mine = _resolved(paths, beside)
         query = sa.select(TABLES)
@@ -348,7 +348,9 @@ class Desk:
 
     # --- prices --------------------------------------------------------------------------------------
     def quote(self, table: Row, asked: Any, person: str, version: str | None = None) -> dict[str, Any]:
-        """The price of a request. Each person gets one at a time and may queue few, so that others need not wait."""
+        """The price of a request. Each person gets one at a time and may queue few, so that others need not
+        wait.
+        """
         place, seconds = self.place(table, version), self.settings.limits.preview_seconds
         with self._turn(person, "ask for another price now"):
             found = dict(self.pool.call("quote", place, asked, person, self.limits, seconds=seconds))
@@ -389,7 +391,9 @@ class Desk:
         return not any(shown) and any(self.state(j) == "running" for j in rows)
 
     def may_stream(self, person: str) -> None:
-        """Count a stream of events of a person; refuse a surplus one, so that nobody takes all connections."""
+        """Counts the streams of events of a person, and refuses surplus ones, so that nobody takes all
+        connections.
+        """
         with self._lock:
             if self._streams.get(person, 0) >= MOST_STREAMS:
                 raise NotAllowed(who=person, what="follow more jobs", reason=CROWDED, hint="close other tabs")
@@ -401,7 +405,9 @@ class Desk:
             self._streams[person] -= 1
 
     def cancel(self, job: Row, person: Member) -> None:
-        """Cancel a job of this person; a request is taken back in the ledger, too, so that nobody decides about it."""
+        """Cancels a job of this person. A request is taken back in the ledger, too, so that nobody decides
+        about it.
+        """
         if job["state"] == "asked":
             with suppress(NotAllowed, InvalidParameter, NotFound):
                 table = self.table(str(job["table"]), person)
@@ -410,8 +416,9 @@ class Desk:
 
     # --- jobs and releases ---------------------------------------------------------------------------
     def job(self, number: str, person: Member) -> Row:
-        """A job that this person may see: their own, by its number or their own key, or of a table that they keep,
-        approve or audit."""
+        """A job that this person may see: their own, by its number or their own key, or one about a table that
+        they keep, approve or audit.
+        """
         found = self.store.one(JOBS, id=number) or self.store.one(
             JOBS, id=jobs.number_of(person.name, number)
         )
@@ -542,7 +549,7 @@ class Workers:
         self._over = threading.Event()
 
     def start(self) -> None:
-        """Start them, and a thread that looks after them."""
+        """Starts them, and a thread that watches them."""
         if self._desk.settings.workers:
             threading.Thread(target=self._keep, daemon=True).start()
 

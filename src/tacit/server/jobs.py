@@ -1,8 +1,8 @@
 """Releases as jobs: a queue in the server's database, worked off by processes apart from requests.
 
-A worker takes a job for a lease, which it renews while it works, under a number that grows with every taking (the
-fence). Only the holder of the newest number may say how a job ended. A job whose lease ran out is taken by another
-worker, which first looks into the ledger:
+A worker leases a job under a number that grows with every lease (the fence), and renews the lease while it
+works. Only the holder of the newest number may say how a job ended. Another worker takes a job with an expired
+lease, and first looks into the ledger:
 
     the answer is on record           the job is done, free
     a charge, and no answer           the job is lost: charged without an answer; asking again costs again
@@ -60,7 +60,7 @@ MOST_REHEARSALS = 50
 
 
 def number_of(person: str, key: str) -> str:
-    """The number of the job of a form, or of a program's own key; of one person alone.
+    """The number of the job of a form, or of a program's own key; both belong to one person alone.
 
     If the key itself were the number, anybody who guesses another person's key would learn that it was used.
     """
@@ -96,7 +96,9 @@ def submit(
 
 
 def room(store: ServerStore, person: str) -> None:
-    """Refuses a person of whom many jobs wait; also before a request is written into a ledger, where it would stay."""
+    """Refuses a person with many waiting jobs, also before a request is written into a ledger, where it would
+    stay.
+    """
     waiting = store.all(JOBS, person=person, state="queued")
     if len(waiting) >= MOST_WAITING:
         raise NotAllowed(
@@ -119,10 +121,10 @@ def start(store: ServerStore, number: str) -> bool:
 
 
 def claim(store: ServerStore, worker: str, tick: float = 0.0) -> Row | None:
-    """A job for this worker: one that waits, or one whose lease ran out.
+    """A job for this worker: one that waits, or one with an expired lease.
 
-    Jobs with the same query run one at a time. The next one starts when the end of the first is shown: the record then
-    answers it without a second charge, and it does not reveal earlier that the first one ended.
+    Jobs with the same query run one at a time. The next one starts when the page shows the end of the first.
+    The record then answers it without a second charge, and without revealing the end earlier.
     """
     with store.transaction() as connection:
         time, passed = now(), set[str]()
@@ -234,7 +236,7 @@ def cancel(store: ServerStore, number: str) -> None:
 
 
 def without_values(certificate: Mapping[str, Any]) -> dict[str, Any]:
-    """A certificate for who sees no released values: a released function, for one, stands in its certificate."""
+    """A certificate for readers who may not see released values: some certificates contain a released function."""
     held = [word for word in RELEASED if word in certificate]
     kept = {word: part for word, part in certificate.items() if word not in held}
     return kept | ({"withheld": held} if held else {})
@@ -243,8 +245,9 @@ def without_values(certificate: Mapping[str, Any]) -> dict[str, Any]:
 def visible_at(job: Row, tick: float) -> float:
     """When the end of a job may show: at 1, 2, 4, 8 ... ticks after its start.
 
-    The time of a read depends on the rows. The page shows the duration to a factor of two only. A worker also begins
-    its next job, and stops a job, at such a moment: otherwise a second job would reveal the end of the first.
+    The time of a read depends on the rows. The page shows the duration to a factor of two only. A worker also
+    begins its next job, and stops a job, at such a moment, because a second job would otherwise reveal the end
+    of the first.
     """
     if job["state"] in OPEN or not job["started"]:
         return float(job["ended"])

@@ -253,7 +253,7 @@ def job_events(call: WebCall) -> Response:
 
 
 class _EventStream(StreamingResponse):
-    """Events that somebody was counted for; whichever way it ends, also before its first event, it is told."""
+    """The events of a counted stream. `ended` is called at any end, also before the first event."""
 
     def __init__(self, events: AsyncIterator[bytes], ended: Callable[[], None]) -> None:
         super().__init__(events, media_type="text/event-stream")

@@ -1,7 +1,7 @@
 """Processes that compute prices and checks apart from requests, each of which can be stopped when it takes too long.
 
-A message is one line of JSON; no pickle crosses. A process that runs over its time is killed and started anew, so that
-no question keeps the server busy. Output of engines is dropped: it may quote a row.
+A message is one line of JSON; no pickle crosses. A process over its time is killed and started anew, so that no
+question keeps the server busy. Output of engines is dropped: it may quote a row.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The operator's settings of a server: its folder, its address, the places of tables, and its limits.
 
-All settings are in `server.toml` in the server's folder, and in options of `tacit serve`. Nothing of it can be changed
-from a browser or through the API: in particular no path, pattern or address of a database.
+All settings are in `server.toml` in the server's folder, and in options of `tacit serve`. A browser or the API
+can change none of it, in particular no path, pattern or address of a database.
 """
 
 from __future__ import annotations

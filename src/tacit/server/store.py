@@ -200,7 +200,7 @@ class ServerStore:
 
     @contextmanager
     def turn(self) -> Iterator[Connection]:
-        """One transaction in which nobody else has a turn; on PostgreSQL no other server either."""
+        """One transaction in which nobody else has a turn, on PostgreSQL no other server either."""
         with self.transaction() as connection:
             if self.database:
                 connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7234502)")

@@ -1,8 +1,9 @@
 """One request: the caller, the input, the rights, and the headers of every response.
 
-Every route is a row of one table (`Route`): path, method, who may call, the function. The function gets a `WebCall` and
-runs in a thread. Before it runs, in this order: the host is checked, the size, the rate, the session or the token, the
-role, the CSRF token. A response has a strict content security policy; pages with anything private are never stored.
+Every route is a row of one table (`Route`): path, method, permitted callers, and the function. The function
+gets a `WebCall` and runs in a thread. Before it runs, in this order: the host is checked, the size, the rate,
+the session or the token, the role, the CSRF token. A response has a strict content security policy; pages with
+anything private are never stored.
 """
 
 from __future__ import annotations

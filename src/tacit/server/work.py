@@ -1,8 +1,8 @@
 """The server's requests to the curator, as functions of plain values: they run in processes apart from requests.
 
-A table on a server is a declaration (the words of a plan without its releases), a folder that its paths are relative
-to, and the place of its ledger. A request consists of the keys of `[[release]]` tables and a price. Together they are
-the text of a plan, which is read like any plan file; the server writes the analyst's name into it.
+A table on a server is a declaration (the words of a plan without its releases), a folder for its relative
+paths, and the place of its ledger. A request consists of the keys of `[[release]]` tables and a price. Together
+they are the text of a plan, read like any plan file; the server adds the analyst's name.
 """
 
 from __future__ import annotations

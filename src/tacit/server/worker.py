@@ -1,6 +1,6 @@
 """A process that works through jobs: charge, read, add noise, write; one at a time.
 
-It reads its settings from its first line of input, and ends when that input ends, after the job at hand. It prints
+It reads its settings from its first line of input, and ends with the current job when that input ends. It prints
 nothing, since messages of engines may quote a row.
 """
 

@@ -139,7 +139,7 @@ class Cut(Axis):
 class Bins(Axis):
     """Ranges between given edges: [e0, e1), [e1, e2), ..., the last one with its upper edge.
 
-    A value is rounded to the grid first; edges are kept as the first step that is not below them.
+    A value is rounded to the grid first. An edge is kept as the first step at or above it.
     """
 
     values: Measured
@@ -332,8 +332,8 @@ class Squares(Aggregate):
 class Factor:
     """A declared value on a coarse public scale: 0..levels stand for 0..highest, or for lowest..highest.
 
-    A value of s steps (above 0, or above the lowest) of at most `top` is level s where levels = top, and else the one
-    nearest to s levels / top, of two the higher: a function of its own row.
+    A value of s steps (above 0, or above the lowest) of at most `top` is level s if levels = top, and otherwise
+    the level nearest to s levels / top, the higher of two: a function of its own row.
     """
 
     column: str

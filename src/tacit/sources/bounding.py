@@ -1,13 +1,13 @@
 """At most m rows of each person, of each value of a column, and in g groups, chosen by a keyed hash of declared values.
 
-Every row is first turned into its declared values: clamped, on the grid, or missing if it has no such value. The
+Turns every row first into its declared values: clamped, on the grid, or missing. The
 rows of a person are put in the order of a hash of (key, person, declared values), equal hashes in the order of the
 declared values, and the first m are kept. The kept rows of a person depend on that person's declared values and the
-key alone. They do not depend on the type or the format of a stored column, which one other row can decide, nor on the
-engine's casts to text, on undeclared columns, on the order of rows or on other people. Two tables that differ in one
-person differ, after bounding, in that person's at most m rows and nowhere else, in every version of the table
-(docs/theory/contribution-bounding.md, docs/theory/several-versions.md). Rows without a person are not used. The bound
-holds for any key. A secret key keeps people from choosing which of their rows count.
+key alone. They do not depend on the type or the format of a stored column, which another row can decide, nor on
+the engine's casts to text, undeclared columns, the order of rows, or other people. Two tables that differ in
+one person differ, after bounding, in that person's at most m rows and nowhere else, in every version of the
+table (docs/theory/contribution-bounding.md, docs/theory/several-versions.md). Rows without a person are not
+used. The bound holds for any key. A secret key keeps people from choosing which of their rows count.
 
 The bounded rows are kept in the engine, as declared, and serve every later question. In DuckDB declared categories are
 kept as small numbers, which makes the sort narrow and later questions fast.
@@ -67,13 +67,13 @@ def bounded_relation(table: Table, axes: Sequence[Axis] = (), *, key: bytes | No
 
 
 def reader_of(table: Table, relation: Any, *, kept_of: Any = None) -> Reader:
-    """A reader that knows which categories the relation holds as numbers; `kept_of`: some rows of that one."""
+    """A reader that knows the categories which the relation holds as numbers; `kept_of`: some rows of that one."""
     coded = frozenset() if (relation if kept_of is None else kept_of) is table.relation else _coded(table)
     return Reader(relation, table.schema, person=table.person, engine=table.dialect, coded=coded)
 
 
 def _plain(table: Table) -> bool:
-    """Whether Ibis alone does the bounding: equally in every engine, or by two limits one after the other."""
+    """Whether Ibis alone bounds the rows: equally in every engine, or by two limits one after the other."""
     unit = people_of(table.unit)
     return table.portable or (unit is not None and unit.each is not None)
 
@@ -118,8 +118,9 @@ def _new_table(table: Table, backend: Any) -> str:
 def _declared(table: Table) -> Any:
     """The rows that have a person, with declared values in each declared column; the person's column is unchanged.
 
-    A category that will be coded stays a text, which its list turns into a place. The person's column may be declared,
-    too: its declared value is the same in all rows of a person, and is made from the stored one when it is read.
+    A category for coding stays a text, and its list turns it into a place. The person's column may be
+    declared, too. Its declared value is the same in all rows of a person, and is made from the stored one at
+    reading.
     """
     assert table.person is not None
     given, coded = table.relation, _coded(table)
@@ -140,11 +141,11 @@ def _declared(table: Table) -> Any:
 def _first_rows_in_duckdb(table: Table, key: bytes, at_most: int) -> Any:
     """One sort by (person, hash) with narrow rows; at the limit, the rows' values break ties.
 
-    If the values have a few bytes they are part of the sort, since then equal rows are common; if they are
-    wide, ties are few, and a second sort of the people concerned is cheaper than a wide one of all.
+    If the values have a few bytes they are part of the sort, because equal rows are then common. If they are
+    wide, ties are few, and a second sort of the people concerned is cheaper than a wide sort of all.
 
-    The rank filter stands in a CASE because DuckDB otherwise turns it into one heap for each person, which is many
-    times slower and needs many times the memory.
+    The rank filter stands in a CASE because DuckDB otherwise makes one heap for each person, which takes many
+    times the time and the memory.
     """
     from tacit.sources.kept import held_rows
 
@@ -308,7 +309,7 @@ def _form(table: Table, name: str, x: Any) -> Any:
 
 
 def _person_form(table: Table, x: Any) -> tuple[Any, Any]:
-    """A person as a double, or as a text where it is no number: 7, 7.0, 7.00 and "7" have one form.
+    """A person as a double, or as a text if it is no number: 7, 7.0, 7.00 and "7" have one form.
 
     Two people with one form remain two people: the form decides only the order of a person's own rows.
     """

@@ -123,7 +123,7 @@ class Reader:
         return self._real(x)
 
     def _short(self, column: Integer, x: Any) -> Any:
-        """A stored signed integer of up to 32 bits keeps its type if its bounds fit as well, which halves the work."""
+        """A stored signed integer of up to 32 bits keeps its type if its bounds fit, which halves the work."""
         small = column.bounded and max(abs(column.lowest), abs(column.highest)) < SMALL
         if not small or x.type().is_uint32():
             return self._signed(x)
@@ -432,7 +432,7 @@ class _Maker:
         return getattr(self, kind)(node)
 
     def _kind(self, *nodes: Node) -> str:
-        """The one type of these parts; a text that is a day counts as a day beside a day."""
+        """The one type of these parts. A text that is a day counts as a day beside a day."""
         kinds: set[str] = {type_in(node, self.schema) for node in nodes}
         return "day" if "day" in kinds else kinds.pop()
 
@@ -626,7 +626,7 @@ class _Maker:
 
 
 def _where(fits: Any, text: Any) -> Any:
-    """The text if it fits, else nothing: later functions never see a longer one."""
+    """The text if it fits, else nothing, so that later functions never see a longer one."""
     import ibis
 
     return ibis.cases((fits, text), else_=ibis.null("string"))

@@ -52,7 +52,7 @@ KEYWORDS = frozenset({"and", "or", "not", "in", "is", "missing", "between", "tru
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Function:
-    """The signature of a function: types of its arguments, of those that may follow, and of the result."""
+    """The signature of a function: types of its arguments, of optional further ones, and of the result."""
 
     takes: tuple[str, ...]
     more: tuple[str, ...] = ()
@@ -555,8 +555,7 @@ def is_day(text: str) -> bool:
 def longest(node: Node, schema: Mapping[str, Column]) -> float:
     """The largest length of a text, from declarations alone; infinite if nothing bounds it.
 
-    Only functions that lengthen a text need a limit: a text that a function cuts or leaves as long is in memory
-    already.
+    Only functions that lengthen a text need a limit: the other texts are in memory already.
     """
     match node:
         case DerivedConstant(value=value):

@@ -107,7 +107,7 @@ class Engine:
         return ibis.ifelse(x.abs() < float("inf"), x, ibis.null("float64"))
 
     def without_point(self, text: Any) -> Any:
-        """The text; "7" where it is "7.0", as programs write a whole number that became a double."""
+        """The text, with "7" for "7.0", as programs write a whole number that became a double."""
         import ibis
 
         digits = self.matched(text, POINT) == text
@@ -178,8 +178,8 @@ class Engine:
         raise NotImplementedError
 
     def listed(self, words: Any, beside: Any) -> tuple[Any, Callable[[], None]] | None:
-        """A declared list (Arrow text) as a table `(word, place)` that the engine joins faster than Arrow looks words
-        up; and a call that lets it go. None if the engine does this no better.
+        """A declared list (Arrow text) as a table `(word, place)`, which the engine joins faster than Arrow
+        looks words up; and a call that releases it. None if the engine does this no better.
         """
         return None
 
@@ -192,7 +192,7 @@ class Engine:
         return lambda: iter(query.to_pyarrow_batches())
 
     def keep(self, relation: Any) -> tuple[Any, Callable[[], None] | None]:
-        """The rows, computed once and held by the engine; and a call that releases them, if one is needed."""
+        """The rows, computed once and kept by the engine, and a call that releases them, if one is needed."""
         return relation.cache(), None
 
     def hold(self, relation: Any) -> tuple[Any, Callable[[], None] | None]:
@@ -200,7 +200,7 @@ class Engine:
         return self.keep(relation)
 
     def show(self, table: Any, beside: Any) -> tuple[Any, Callable[[], None] | None]:
-        """An Arrow table as one of the engine that another table lies in; a null stays a null of its type."""
+        """An Arrow table in the engine of another table; a null stays a null of its type."""
         import ibis
 
         return ibis.memtable(table), None

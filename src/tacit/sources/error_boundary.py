@@ -1,14 +1,14 @@
 """The error boundary of the engines: every call that reads a file's header, or a person's row, runs inside one of
 these contexts.
 
-Engines, Arrow, pandas and Polars quote the row they stumble over: in the error, in its context, in a warning, in a
-log line. Two functions keep all of that inside.
+Engines, Arrow, pandas and Polars quote faulty rows: in the error, in its context, in a warning, in a log line.
+Two functions keep all of that inside.
 
-- `metadata` is for what is known without rows: types, columns, footers, headers. It runs before the charge, and says
-  what is wrong with the table in words of its own.
-- `rows`, and `batches` for a result that comes in parts, are for all that reads rows, which happens after the charge.
-  Any failure there gives one fixed sentence (`ReadFailed`), without a cause and without a context. A fault that a
-  single row could cause must not get that far: its value becomes missing in the engine.
+- `metadata` is for facts without rows: types, columns, footers, headers. It runs before the charge, and
+describes faults of the table in words of its own. - `rows`, and `batches` for a result in parts, are for all
+reads of rows, which happen after the charge.
+  Any failure there gives one fixed sentence (`ReadFailed`), without a cause and without a context. A fault that
+  a single row could cause must not get that far: the engine makes its value missing.
 
 A request to stop (KeyboardInterrupt, SystemExit) passes both, without its context.
 """

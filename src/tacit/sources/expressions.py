@@ -12,11 +12,10 @@ Grammar (keywords in any case; a column with an odd name is written in `backtick
           | column ["not"] "in" "(" constant {"," constant} ")" | column ["not"] "between" constant "and" constant
           | column "is" ["not"] "missing"
 
-Logic has three values. A test of a missing value is unknown; not unknown is unknown; "a and b" is false if one of them
-is false, else unknown if one is unknown; "a or b" is true if one is true, else unknown if one is unknown. A row stays
-only if the whole condition is true.
-"is missing" is never unknown. Filters test the declared value: clamped, and replaced if
-missing, as the schema says. The test of a row looks at that row alone.
+Logic has three values. A test of a missing value is unknown, and "not unknown" is unknown. "a and b" is false
+if one of them is false, else unknown if one is unknown. "a or b" is true if one is true, else unknown if one is
+unknown. A row stays only if the whole condition is true. "is missing" is never unknown. Filters test the
+declared value: clamped, and replaced if missing, as the schema says. The test of a row looks at that row alone.
 """
 
 from __future__ import annotations

@@ -1,17 +1,17 @@
 """Facts: the preconditions of the numbers of a read, established on the state of the data that gives them.
 
 A sensitivity, a public number or a budget rests on more than the schema: every file is read once, the keys of a
-public table do not repeat, no row decides the number of rows, and the rows belong to the table whose ledger is
-charged. Code that opens data establishes all of it and hands it on as one object, `Facts`. Nobody asks the
-file system again afterwards.
+public table do not repeat, no row decides the number of rows, and the rows belong to the table of the charged
+ledger. Code that opens data establishes all of these facts and passes them on as one object, `Facts`. Nobody
+asks the file system again afterwards.
 
 How the facts stay true when the data change:
 
 - `state` is the state of the data on the disk (or in the engine) before their first byte is read. - Before every read
-this state is compared with the present one. Where it differs, the data are opened anew, and everything
-  is established again: before the charge if the curator notices first, with the words of the error; after it with the
-  one fixed sentence of the error boundary.
-- After every read it is compared once more. If the data were changed meanwhile the numbers are thrown away, and read
+this state is compared with the present one. If it differs, the data are opened anew, and all facts are
+established again: before the charge if the curator notices first, with the words of the error; after it with
+the one fixed sentence of the error boundary. - After every read it is compared once more. If the data were
+changed meanwhile the numbers are thrown away, and read
   again from the beginning.
 
 So each release reads one state of the data, and the facts hold for it. A copy in an engine of our own (text,
@@ -84,13 +84,12 @@ def states_of(paths: Iterable[Path], *, source: str, hint: str = "") -> tuple[Fi
 class Facts:
     """Facts about data in one state.
 
-    state: of files, the state of each, all of them different files; of a frame its types; of a table that lives in an
-    engine, the types of the tables and views behind it. protected: the files that tell of people, in whose ledger a
-    charge must be: what links lead to, as the ledger lies beside that. counted: the number of rows is public where
-    rows are replaced: no row decides by its values how many there are. counted_if: what must be believed for that.
-    made_up: all rows about people are those of a twin, or bear the mark of `tacit.sources.made_up`. single: the public
-    tables that are joined, in each of which no key stood twice. public: a digest of each of them that lies in memory,
-    of the columns that are read; empty for one in files.
+    state: of files, the state of each, all of them different files; of a frame its types; of a table in an
+    engine, the types of the tables and views behind it. protected: the files about people, after links, in
+    whose ledger a charge must be. counted: the number of rows is public where rows are replaced, because no row
+    decides it by its values. counted_if: the assumption for that. made_up: all rows about people are those of a
+    twin, or have the mark of `tacit.sources.made_up`. single: the joined public tables, in each of which no key
+    stood twice. public: a digest of the columns read of each public table in memory; empty for one in files.
     """
 
     state: tuple[Any, ...] = ()

@@ -1,14 +1,14 @@
 """Bounded rows beside a ledger: written once for each version of a table, where a custodian asked for it.
 
 Bounding sorts all rows, which takes several times as long as a question. Without a request its result is let go with
-the table. In the folder of `tacit.ledger.keep_rows` it lies as a file of DuckDB, and whoever opens the same table next
-reads it from there: three analysts, twenty plans, a program that was killed and began again.
+the table. In the folder of `tacit.ledger.keep_rows` it is a file of DuckDB. Later readers of the same table
+take it from there: three analysts, twenty plans, a restarted program.
 
 The name of a file is a keyed digest of everything that its rows depend on: the state of the files that were read, how
-they were read, the declared columns, the person and the limit, the key, and the releases of tacit and of DuckDB. So
-rows are found only for exactly the state from which they were made; any other state makes them anew. If the last
-change is more recent than the file system's clock can resolve, the rows are not kept. Files whose data have changed or
-gone are removed by whoever keeps the next ones. If rows cannot be kept (a full disk, another process's lock), they are
+they were read, the declared columns, the person and the limit, the key, and the releases of tacit and of
+DuckDB. So rows are found only for exactly their original state; any other state makes them anew. If the last
+change is more recent than the file system's clock can resolve, the rows are not kept. The next writer removes
+files whose data have changed or gone. If rows cannot be kept (a full disk, another process's lock), they are
 used from memory, as without a request.
 """
 
@@ -45,7 +45,9 @@ class KeptRows:
 
 
 def held_rows(table: Table, key: bytes, make: Callable[[], str]) -> Any:
-    """The bounded rows: from the folder, or made (as a temporary table, by its name) and kept there, or only made."""
+    """The bounded rows: from the folder, or made (as a temporary table, by its name) and kept there, or only
+    made.
+    """
     place, backend = table.keep, table.relation.get_backend()
     if place is None or not _settled(table):
         return backend.table(make())
@@ -135,7 +137,9 @@ def _wanted(folder: Path, lock: int) -> bool:
 
 
 def _write(table: Table, made: str, file: Path, lock: int) -> None:
-    """The rows, and beside them the names of their source files; they get their names when they are complete."""
+    """The rows, and beside them the names of their source files. The files get their names when they are
+    complete.
+    """
     backend, part = table.relation.get_backend(), file.with_name(file.name + PART)
     about = file.with_name(file.name + ABOUT)
     alias = f"__tacit_{secrets.token_hex(8)}"
@@ -171,7 +175,7 @@ def _shown(table: Table, file: Path) -> Any:
 
 
 def _sweep(folder: Path) -> None:
-    """Removes rows of data that have changed or gone, and what a writer who was killed left behind."""
+    """Removes rows of data that have changed or gone, and the remains of a killed writer."""
     for path in [*folder.glob("*-*")]:
         with contextlib.suppress(OSError):
             if path.suffix == ABOUT:

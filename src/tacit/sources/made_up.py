@@ -1,9 +1,9 @@
-"""The mark of a table that describes nobody: programs that make up a table write it, and readers find it in metadata
-alone.
+"""The mark of a table that describes nobody. Programs that make up a table write it, and readers find it in
+metadata alone.
 
-A twin is known by a column of its own (`tacit.sources.made_up`). The survey of the demo, which is released as any table
-is, has its mark in the metadata of the Arrow schema, hence in the footer of its Parquet file. Anybody who wants to can
-forge either. They keep people from showing the truth of a real table by mistake.
+A twin is known by a column of its own (`tacit.sources.made_up`). The survey of the demo, released like any
+table, has its mark in the metadata of the Arrow schema, and so in the footer of its Parquet file. Anybody who
+wants to can forge either. They keep people from showing the truth of a real table by mistake.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def _here(table: Table, request: MarginsWanted, key: bytes | None) -> dict[Margi
 def _codes(
     batch: Any, request: MarginsWanted, coded: frozenset[str], table: Table
 ) -> list[npt.NDArray[np.int32]]:
-    """The place on each axis of each row that passes the filter; the last place where it has no key."""
+    """The place on each axis of each row that passes the filter; the last place if it has no key."""
     import pyarrow as pa
 
     found = pa.Table.from_batches([batch])

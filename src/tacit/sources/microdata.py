@@ -1,4 +1,4 @@
-"""A table as it is, for its custodian's eyes: every column, nothing declared, nothing protected.
+"""A table unchanged, for its custodian: every column, nothing declared, nothing protected.
 
 Numbers computed here are exact and have no guarantee. It serves rooms that measure or treat a table before anything is
 published (`tacit.anonymity`), never a release under differential privacy. Rows stay in the engine; answers come back
@@ -98,7 +98,7 @@ class Microdata:
         return kept
 
     def keep_statement(self, write: Callable[[str], str]) -> str | None:
-        """`keep` for a statement that is written with the text of `relation` in it: the name of the table.
+        """`keep` for a statement that contains the text of `relation`: the name of the table.
 
         None if the engine does not take DuckDB's SQL; then the question must be asked through Ibis.
         """
@@ -134,7 +134,7 @@ class Microdata:
         return shown
 
     def rows(self, columns: Sequence[str] | None = None) -> Any:
-        """The rows as an Arrow table in this process, where treatments change them one plain value at a time."""
+        """The rows as an Arrow table in this process, where treatments change them value by value."""
         import pyarrow as pa
 
         found = self.ask(self.relation.select(*(columns or self.columns)))

@@ -1,9 +1,9 @@
-"""Occupied cells only: one group-by over declared columns, whose cells come back as one mixed-radix key each.
+"""Occupied cells only: one group-by over declared columns, which returns a mixed-radix key for each cell.
 
 With axes of sizes s_1, ..., s_d the cell (k_1, ..., k_d) has the key (...(k_1 s_2 + k_2) s_3 + ...) s_d + k_d, an
 integer below the product of the sizes. The engine computes the key of as many neighbouring columns as fit in 62 bits.
-If there are more, or a list is too long for a CASE, several such numbers come back and are combined here, for occupied
-cells alone.
+If there are more, or a list is too long for a CASE, several such numbers are returned and combined here, for
+occupied cells alone.
 """
 
 from __future__ import annotations

@@ -161,7 +161,7 @@ def _keys(table: Table, name: str, column: Category) -> ColumnSeen:
 
 
 def _many_keys(table: Table, name: str, values: Sequence[Any], counts: Any) -> ColumnSeen:
-    """The same for a list that is too long for a query: values are compared as they arrive."""
+    """The same for a list that is too long for a query: values are compared on arrival."""
     known, used, inside, missing, rows = set(values), 0, 0, 0, 0
     others: list[tuple[int, str]] = []
     for cell in _all(table, counts):

@@ -1,11 +1,11 @@
 """Aggregates of many questions in as few passes over the rows as possible, as exact integers.
 
-Questions over the same rows share one query: aggregates that occur twice are computed once, and groupings whose common
-refinement is small are computed as that refinement and added up (integers, so exactly). Only additive aggregates are
-added up; a count of people needs a grouping by its own cells. Reading together gives the same numbers as reading
-alone, and the rows never decide which questions are put together.
+Questions over the same rows share one query. Repeated aggregates are computed once, and groupings with a small
+common refinement are computed as that refinement and added up (integers, so exactly). Only additive aggregates
+are added up; a count of people needs a grouping by its own cells. Reading together gives the same numbers as
+reading alone, and the rows never decide which questions are put together.
 
-The result has one row for each cell; keys that were not declared are dropped batch by batch, before they take memory.
+The result has one row for each cell. Undeclared keys are dropped batch by batch, before they take memory.
 Types come from the declaration: a key is text or a 64-bit integer, in any storage.
 """
 
@@ -58,9 +58,9 @@ LONG = 1 << 14
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aggregation:
-    """Aggregates, each for every cell that the axes span; `sparse`: only for the cells that are occupied.
+    """Aggregates, each for every cell of the axes; `sparse`: only for the occupied cells.
 
-    `groups` are the axes whose cells are a person's groups, of which people(..., groups=g) allows g: those of `by=`.
+    `groups` are the axes whose cells are a person's groups, limited by people(..., groups=g): those of `by=`.
     None stands for all axes.
     """
 
@@ -76,14 +76,14 @@ class Aggregation:
 
     @property
     def limited(self) -> tuple[Axis, ...]:
-        """The axes by which a limit on groups is applied: `groups`, and all of them where a proof needs the limit.
+        """The axes for a limit on groups: `groups`, or all of them if the proof needs the limit.
 
-        Sums over rows move by at most m contributions of one row, wherever a person's m rows lie: all of them in one
-        cell is the worst case, which no limit on groups excludes (docs/theory/contribution-polytopes.md). There the
-        limit promises something about `by=` keys only, and other cells need no limit. For counts of people, unknown
-        keys and newly occupied cells, a person counts in at most min(m, g) cells only if the limit holds over all
-        axes. Occupied cells of rows alone are treated so unless `groups` are given: whoever gives them publishes
-        nothing about which cells are occupied.
+        Sums over rows move by at most m contributions of one row, wherever a person's m rows lie. All of them
+        in one cell is the worst case, which no limit on groups excludes
+        (docs/theory/contribution-polytopes.md). There the limit promises something about `by=` keys only, and
+        other cells need no limit. For counts of people, unknown keys and newly occupied cells, a person counts
+        in at most min(m, g) cells only if the limit holds over all axes. Occupied cells of rows alone are
+        treated so unless `groups` are given; with `groups` the occupied cells are not published.
         """
         unknown = any(isinstance(a, OpenAxis) for a in self.axes)
         needed = unknown or any(isinstance(a, CountPeople) for a in self.aggregates)
@@ -95,9 +95,10 @@ class Cells:
     """Exact integers for each cell. PRIVATE: they have no noise yet.
 
     For known keys an array has one axis for each axis of the request (none: a single number). For unknown keys
-    it has one entry for each combination of keys that occurs, and `keys` lists these, column by column, in an order
-    that depends on the keys alone: that of their text, or of the engine's hash of it (numbers sort faster). For a
-    sparse request there is one key a cell, a mixed-radix number (see `occupied`), and `keys` holds that one array.
+    it has one entry for each occurring combination of keys, and `keys` lists these, column by column, in an
+    order that depends on the keys alone: that of their text, or of the engine's hash of it (numbers sort
+    faster). For a sparse request there is one key a cell, a mixed-radix number (see `occupied`), and `keys`
+    contains that one array.
     """
 
     request: Aggregation
@@ -186,9 +187,9 @@ class _Pass:
         unknown keys or occupied cells must ask for the finest grouping itself; if no request does, the finest grouping
         must be small.
 
-        Where the engine is `thrifty`, one pass must be less work than two: a finer grouping than the pass has
-        saves nothing if it is shared for counting alone. A grouping by two keys takes longer than two by one each; a
-        sum takes longer than both.
+        For a `thrifty` engine, one pass must be less work than two: a grouping finer than the pass saves
+        nothing if it is shared for counting alone. A grouping by two keys takes longer than two groupings by
+        one each, and a sum longer than both.
         """
         if self.kinds == {(request.axes, request.sparse)}:
             return True
@@ -255,11 +256,11 @@ def _one_pass(table: Table, relation: Any, requests: list[Aggregation]) -> list[
 def _behind_filter(
     table: Table, relation: Any, wanted: Sequence[Aggregate]
 ) -> tuple[Any, Sequence[Aggregate]]:
-    """The rows that pass what all these aggregates ask of a row, and the aggregates without it.
+    """The rows that satisfy the common condition of all these aggregates, and the aggregates without it.
 
-    A row counts where its filter is true, and a filter of several parts is true where each part is. So a row for which
-    a common part is not true counts nowhere, and the query does not group it. The rows are bounded already: a filter
-    in front of that would let a person's other rows decide which of them count.
+    A row counts if its filter is true, and a filter of several parts is true if each part is. So a row for which
+    a common part is not true counts nowhere, and the query does not group it. The rows are bounded already,
+    because a filter before that would let a person's other rows decide about the counted ones.
     """
     each = [_parts(a.where) for a in wanted]
     common = [part for part in dict.fromkeys(each[0]) if all(part in parts for parts in each)]
@@ -282,8 +283,8 @@ def _parts(where: Expression | None) -> tuple[Expression, ...]:
 def _placed(table: Table, query: Any, names: dict[Axis, str]) -> tuple[Any, frozenset[str]]:
     """The grouped query, with the words of long lists as their places; and the columns of those lists.
 
-    Every group stays, a word outside the list without a place: a coarser question may count it. Words are compared by
-    their bytes, after the grouping: the list is joined to the groups, not to the rows.
+    Every group stays, with no place for words outside the list: a coarser question may count them. Words are
+    compared by their bytes, after the grouping: the list is joined to the groups, not to the rows.
     """
     placed = set()
     for axis, name in names.items():
@@ -418,8 +419,8 @@ class _Collector:
     def _open_cells(self) -> Cells:
         """Keys in an order that depends on the keys alone, without keys for which no row passes the filter.
 
-        The engine's own order may reveal the order of the rows. So the keys are sorted by a number of each key; if two
-        keys share a number, or have none, they are sorted by their text.
+        The engine's own order may reveal the order of the rows. So the keys are sorted by a number for each
+        key; if two keys share a number, or have none, they are sorted by their text.
         """
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -492,7 +493,7 @@ class RowsWanted(Aggregation):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingRows(Cells):
-    """Values by column, one entry a row, NaN where missing. PRIVATE: they have no noise; `clear` drops them.
+    """Values by column, one entry a row, NaN where missing. PRIVATE: without noise; `clear` drops them.
 
     Measured columns are in steps above the lowest, from 0 to the width; categories are places in their lists.
     """

@@ -105,7 +105,7 @@ OURS = "__tacit"
 
 
 def check_names(names: Iterable[str]) -> None:
-    """Checks names of columns: tacit reserves none of them, and no two differ only in case."""
+    """Checks names of columns: they use no reserved prefix, and no two differ only in case."""
     seen: dict[str, str] = {}
     for name in names:
         folded = name.casefold()
@@ -204,7 +204,7 @@ class Schema(Mapping[str, Column]):
         return tuple(name for name in self._columns if name not in self._derived)
 
     def behind(self, names: Iterable[str]) -> set[str]:
-        """These columns, and those that they are computed from."""
+        """These columns, and their sources."""
         found = set(names)
         for name in reversed(self._derived):
             found |= self._derived[name].columns() if name in found else set()
@@ -283,7 +283,7 @@ def schema_from_tables(tables: Mapping[str, Any]) -> Schema:
 
 
 def schema_to_tables(schema: Mapping[str, Column]) -> dict[str, dict[str, Any]]:
-    """The tables of a schema: its differences from the defaults, as values that TOML and JSON can hold.
+    """The tables of a schema: its differences from the defaults, as values for TOML and JSON.
 
     Days become ISO text, a spacing a fraction as text.
     """

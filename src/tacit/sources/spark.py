@@ -167,7 +167,7 @@ class Place:
 
 
 def as_table(frame: Any) -> tuple[Any, Callable[[], None]]:
-    """A Spark DataFrame as an Ibis table, and a call that takes its name back."""
+    """A Spark DataFrame as an Ibis table, and a call that frees its name."""
     place = Place(frame.sparkSession)
     return place.show(frame), place.close
 

@@ -1,8 +1,8 @@
 """A declared table: its columns, its protected unit, and the reading of its rows.
 
-Opening looks at names and types, from footers, headers and schemas, and at no row. Rows stay in the engine: DuckDB in
-this process, with a limit on memory and a private folder for the rest, or Spark where its session is. Only declared
-columns, and the person's, are read; one thread reads at a time.
+Opening looks at names and types, from footers, headers and schemas, and at no row. Rows stay in the engine:
+DuckDB in this process, with a limit on memory and a private folder for spilled rows, or Spark in its own
+session. Only declared columns, and the person's, are read; one thread reads at a time.
 """
 
 from __future__ import annotations
@@ -139,10 +139,10 @@ class Table:
     """A table in an engine, as declared.
 
     `facts` are established for the state of the data that is read; `conditions` are assumptions about the data, for
-    certificates. `taken_at` is when the state was taken, in nanoseconds, `keep` where bounded rows are kept for
-    others, if a custodian asked for that, and `kept_in` the file that they were read from. `bounded` and `prepared`
-    keep rows and queries for later questions, only as long as nobody else can have changed their sources; `lists` and
-    `shown` hold declared lists, in this process and in the engine.
+    certificates. `taken_at` is the time of the state, in nanoseconds, `keep` the place of bounded rows for
+    others, if a custodian asked for that, and `kept_in` the file that they were read from. `bounded` and
+    `prepared` keep rows and queries for later questions, only as long as nobody else can have changed their
+    sources. `lists` and `shown` are declared lists, in this process and in the engine.
     """
 
     def __init__(
@@ -298,7 +298,9 @@ class Table:
             raise ReadFailed(source=self.source)
 
     def renew(self) -> None:
-        """Opens the data anew if they have changed; it runs before a charge, so that errors can be reported in full."""
+        """Opens the data anew if they have changed. This happens before a charge, so that errors can be
+        reported in full.
+        """
         with self._lock:
             if self._again is None or (self._loaded and not self._opened.in_place):
                 return
@@ -381,7 +383,7 @@ class Table:
         return self._digests[key]
 
     def progress(self) -> float:
-        """The share of its query that the engine has done, in percent; below 0 if it does not say."""
+        """The finished share of the engine's query, in percent; below 0 if unknown."""
         known = getattr(getattr(self.relation.get_backend(), "con", None), "query_progress", None)
         return float(known()) if known is not None else -1.0
 
@@ -417,10 +419,10 @@ def open_table(
 ) -> Table:
     """The table behind a path, a frame or an Ibis expression. Reads no row.
 
-    A path is the name of one file; `tacit.files` says more. engine: where a path or a frame of this process is read,
-    "duckdb" (the default) or "spark", a local session. Spark's and Ibis' own tables stay where they are. memory: the
-    limit of DuckDB, which spills to disk, or of the local Spark. portable: of each person the same rows are kept in
-    DuckDB as in Spark, by a slower hash.
+    A path is the name of one file; `tacit.files` has more options. engine: the reader of a path or a frame of
+    this process, "duckdb" (the default) or "spark", a local session. Spark's and Ibis' own tables stay in their
+    engine. memory: the limit of DuckDB, which spills to disk, or of the local Spark. portable: DuckDB keeps the
+    same rows of each person as Spark, by a slower hash.
     """
     schema = schema if isinstance(schema, Schema) else Schema(schema)
     if engine is not None and (not isinstance(engine, str) or engine not in ENGINES):
@@ -502,7 +504,7 @@ def _open_there(data: Any, kind: str, engine: str | None) -> Opened:
 
 
 def _bound(data: Any) -> tuple[Any, tuple[Any, ...]]:
-    """An Ibis table over the tables and views behind it as they are now; and their names and types.
+    """An Ibis table over the present tables and views behind it, with their names and types.
 
     An expression remembers the types that they had when it was written. The view may have been replaced since then.
     """

@@ -22,8 +22,8 @@ from tacit.statistics.totals import Columns, Sizes, block_variance, half_width, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoisyBlock:
-    """A noisy table of a family: its columns, the noise of a number (None: exact), and the place of a table's cells
-    in it.
+    """A noisy table of a family: its columns, the noise of a number (None: exact), and the place of a table's
+    cells in it.
     """
 
     columns: Columns
@@ -32,7 +32,7 @@ class NoisyBlock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgreeingTable:
-    """One release of a family: its columns, the tables that it shows, its blocks, and which of them has its cells."""
+    """One release of a family: its columns, its tables and its blocks, one of which has its cells."""
 
     columns: Columns
     shown: tuple[Columns, ...]
@@ -57,7 +57,9 @@ class AgreeingTables:
         return {of: half_width(self.sizes, self.laws, of, 1 - level) for of in self.members[which].shown}
 
     def cells(self, noisy: Sequence[Sequence[Floats]]) -> list[Floats]:
-        """The unbiased cells of every member: least squares over all blocks; values stand as the blocks do."""
+        """The unbiased cells of every member: least squares over all blocks; values are in the order of the
+        blocks.
+        """
         tables: list[NoisyTable] = []
         whole: list[int] = []
         for member, values in zip(self.members, noisy, strict=True):
@@ -80,7 +82,8 @@ class AgreeingTables:
 
 
 def joined(sets: Sequence[Columns]) -> list[tuple[int, int | None]]:
-    """The tables in an order in which each shares with all earlier tables only columns of one of them, and that one.
+    """The tables in an order in which each shares only columns of one earlier table with all earlier ones, and
+    that table.
 
     Then whole tables can be made one after the other. There is one if and only if the sets form an acyclic hypergraph;
     the next table is always one with the most columns that were met before (Tarjan and Yannakakis 1984).

@@ -1,8 +1,8 @@
 """A statistic (the query), and its question: the query for a declared table and unit.
 
-A statistic is a frozen object that knows no data. `statistic.on(schema, unit)` checks it against the schema and gives
-the question: the integers that the engine adds up, the vectors of integers that get noise, the largest move by one
-unit, and the way from these to the statistic. No code here reads a row or imports the engine.
+A statistic is a frozen object that knows no data. `statistic.on(schema, unit)` checks it against the schema and
+gives the question: the integers for the engine to add up, the vectors of integers that get noise, the largest
+move by one unit, and the way from these to the statistic. No code here reads a row or imports the engine.
 """
 
 from __future__ import annotations
@@ -135,8 +135,8 @@ def panel(at_most: int, each: int, groups: int) -> tuple[int, int]:
 def _of_panel(largest: int, unit: Unit, found: tuple[int, int], *, one_key: bool) -> GlobalSensitivity:
     """Rows that add between 0 and `largest` to one coordinate of the cell that they lie in, for people of a panel.
 
-    The two versions of a replaced person differ most if their rows lie in different cells. Where every group is one
-    cell and one coordinate (`one_key`) they must then lie in different groups, and share them.
+    The two versions of a replaced person differ most if their rows lie in different cells. If every group is
+    one cell and one coordinate (`one_key`) they must then lie in different groups, and share them.
     """
     at_most, (each, groups) = row_limit(unit), found
     l1, squared = panel(at_most, each, groups)
@@ -163,7 +163,8 @@ def boxes(
     the corners of the box, in one cell, and 0 where that is possible. Add-or-remove: L1 = m sum M_i,
     L2^2 = m^2 sum M_i^2, Linf = m max M_i. Replace-one: two corners in one cell (D), one corner against nothing
     (M, if `absent`: a person always may have no row), or two corners in two cells (2 sum M_i, 2 sum M_i^2, max M_i).
-    People of a panel, whose group the keys of `axes` tell, move one number that is not negative by less (`panels`).
+    A panel person moves one non-negative number by less, if the keys of `axes` determine the group of the row
+    (`panels`).
     """
     m, found = row_limit(unit), determined(unit, axes)
     if found is not None and len(intervals) == 1 and intervals[0][0] >= 0:
@@ -231,9 +232,10 @@ the other tables.
 class CountTables:
     """Tables of counts that one unit moves by sums of `times` vectors of zeros and ones (differences, if replaced).
 
-    `complete`: a row that is counted at all is counted once in every table, so that all tables have one sum.
-    `fixed`: no unit can move that sum. `sensitivity` and `sums` are of the finest cells, where the tables are sums of
-    one table of them: the sensitivity of the cells, and for each part the place of each cell (-1: nowhere).
+    `complete`: every counted row is counted once in every table, so that all tables have one sum.
+    `fixed`: no unit can move that sum. `sensitivity` and `sums` belong to the finest cells, if the tables are
+    sums of one table of them: the sensitivity of the cells, and for each part the place of each cell (-1:
+    nowhere).
     """
 
     times: int
@@ -269,8 +271,9 @@ def spanning_sums(
     """The places of the cells that differ from the first cell in at most `order` columns, in tables of that many
     columns.
 
-    Tables of all cells are linear combinations of theirs: the indicator of a cell is a product over its columns, and
-    what a table of `order` columns sees of it is a sum of products in which the other columns are at their first key.
+    Tables of all cells are linear combinations of theirs: the indicator of a cell is a product over its
+    columns, and a table of `order` columns sees a sum of products in which the other columns are at their first
+    key.
     """
     sizes = [a.size or 0 for a in axes]
     keys = [
@@ -344,7 +347,7 @@ def integer_map(values: Any, factor: int = 1, plus: Any = None) -> AnyArray:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """One vector of integers that is released with noise: its name, its cells, and what a step of it is worth.
+    """One vector of integers for release with noise: its name, its cells, and the value of a step.
 
     `exact` marks a part that no unit can move under the declared relation; it is public and gets no noise.
     """
@@ -385,7 +388,7 @@ class Question:
 
     @property
     def numbers(self) -> int | None:
-        """The number of cells of the answer, as a reader counts them; None if the keys are unknown."""
+        """The number of cells of the answer for a reader; None if the keys are unknown."""
         match self.statistic.layout:
             case "ends":
                 return 2
@@ -520,7 +523,7 @@ class Statistic(ABC):
         """The released parts as exact integer combinations of the aggregates."""
 
     def drawn(self, schema: Schema, unit: Unit) -> Question:
-        """The question where rows are declared draws from a population: its parts tell the sampling error, too."""
+        """The question if rows are declared draws from a population: its parts measure the sampling error, too."""
         raise InvalidParameter(
             parameter="sampling", value=self.kind,
             must="be declared for a mean, a proportion, a ratio, a rate, a quantile, or with survey_weight",
@@ -556,7 +559,7 @@ class Statistic(ABC):
         raise NotImplementedError
 
     def half_widths(self, question: Question, noise: Mapping[str, PartNoise], level: float) -> Floats | None:
-        """The half-width of every interval before it is cut, where the noise alone decides it; None elsewhere."""
+        """The half-width of every interval before it is cut, if the noise alone determines it; None elsewhere."""
         return None
 
     def measured(self, question: Question, noisy: Parts) -> AnyArray | None:

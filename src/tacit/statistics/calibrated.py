@@ -10,8 +10,8 @@ With one column x the parts are products of Bernstein polynomials (`survey-weigh
 
     sum 2q(1-q) t_ij z_i z_j  and  sum q^2 t_ij z_i z_j     (i <= j; sum t_ij z_i z_j where no weight is used)
 
-as one vector: t is 3 for the number of rows, 2 for means and 1 for products, as errors of products matter to second
-order only. Theorem `calibrated-totals`.
+as one vector: t is 3 for the number of rows, 2 for means and 1 for products, because errors of products matter
+to second order only. Theorem `calibrated-totals`.
 """
 
 from __future__ import annotations

@@ -39,7 +39,9 @@ SAID = {
 
 
 def beyond_of(given: Any) -> tuple[str, float]:
-    """`beyond={"maximum": 1e7}`, `{"mean_square": ...}` or `{"pareto": 2}`: one fact about values above the bound."""
+    """`beyond={"maximum": 1e7}`, `{"mean_square": ...}` or `{"pareto": 2}`: one declared fact about values
+    above the bound.
+    """
     if not isinstance(given, Mapping):
         raise InvalidParameter(
             parameter="beyond", value=type(given).__name__, must="be a table", hint='{"pareto": 2}'

@@ -38,9 +38,9 @@ def nearest_histogram(
 
     Minimises sum w |z - t| ("l1"; the paper's eq. 2) or sum w (z - t)^2 ("l2") over integers t >= 0, with sum t =
     total if it is given: the true minimum over the integers, not a rounded real one. Without weights both norms
-    have a common minimiser, which is what is returned. Ties are spread over the cells. A valid histogram
-    stays as it is. Post-processing: no privacy cost. Theorem `nearest-histogram`. Source: Hall, Rinaldo, Wasserman
-    2011, eq. 2; greedy allocation: Gross 1956, Fox 1966.
+    have a common minimiser, which this function returns. Ties are spread over the cells. A valid histogram
+    stays as it is. Post-processing: no privacy cost. Theorem `nearest-histogram`. Source: Hall, Rinaldo,
+    Wasserman 2011, eq. 2; greedy allocation: Gross 1956, Fox 1966.
     """
     if norm not in ("l1", "l2"):
         raise UnknownName(what="norm", name=str(norm), known=("l1", "l2"))
@@ -107,7 +107,7 @@ def nearest_rows(whole: AnyArray, totals: AnyArray, *, fractions: AnyArray | Non
 
 
 def _spread_out(size: int) -> npt.NDArray[np.int64]:
-    """0..size-1 in the order of their reversed bits: any first few of them lie far apart."""
+    """0..size-1 in the order of their reversed bits, in which any first few of them lie far apart."""
     bits = max(1, (size - 1).bit_length())
     place = np.arange(1 << bits, dtype=np.int64)
     turned = np.zeros_like(place)
@@ -151,7 +151,7 @@ def _weighted_l2(whole: AnyArray, part: AnyArray, w: AnyArray, n: int) -> AnyArr
 
 
 def _weighted_l1(whole: AnyArray, part: AnyArray, w: AnyArray, n: int) -> AnyArray:
-    """A unit that only rounds z costs w (1 - 2 part), any other w: take or give back the cheapest."""
+    """A unit that only rounds z costs w (1 - 2 part), any other unit w. Takes or gives back the cheapest."""
     out = np.maximum(whole + (part > 0.5), 0)
     gap = n - int(out.sum())
     if gap > 0:

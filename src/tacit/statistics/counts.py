@@ -61,9 +61,9 @@ class Count(Statistic):
     Replace-one: s, sqrt(s), 1 with s = min(2t, cells).
 
     `over` names the columns of `by` over which rows are spread without being groups: the bins of a histogram, the
-    columns of a contingency table. The limit `groups` does not apply to a person's rows in them, and counts of rows do
-    not depend on it: the m rows of a unit move the vector by u, a sum of at most m unit vectors, so that |u|_1 <= m,
-    |u|_2 <= m and |u|_inf <= m by the triangle inequality, in however many cells they lie.
+    columns of a contingency table. The limit `groups` does not apply to a person's rows in them, and counts of
+    rows do not depend on it. The m rows of a unit move the vector by u, a sum of at most m unit vectors, so
+    that |u|_1 <= m, |u|_2 <= m and |u|_inf <= m by the triangle inequality, in any number of cells.
     """
 
     kind: ClassVar[str] = "count"
@@ -144,7 +144,7 @@ class Margins(Statistic):
 
     The tables are one vector. A unit of m rows: add-or-remove m k, m sqrt(k), m in L1, L2, Linf; replace-one
     2 m k, m sqrt(2 k), m, attained by rows that differ in every column. Noise in L2 therefore grows like sqrt(k).
-    The columns are no groups: this holds wherever a person's m rows lie, and all of them are counted.
+    The columns are no groups: all of a person's m rows count, wherever they lie.
     """
 
     kind: ClassVar[str] = "margins"

@@ -142,10 +142,10 @@ def _spread(effect: Floats, part: Columns, columns: Columns, sizes: Mapping[str,
 def integer_margins(tables: Sequence[NoisyTable], *, total: int | None = None) -> list[Integers]:
     """Whole non-negative tables near the noisy ones, whose margins on shared columns agree.
 
-    Least squares first; then the total, and the shared margins from small to large: each table is the one
-    nearest to its estimate (in L2 with one margin fixed, in L1 with several) that has the margins fixed before it.
-    `total` and exact tables are kept. A family that is valid already stays unchanged. Any two tables agree on what
-    they share; with three or more columns such a family need not come from one table of people.
+    Least squares first; then the total, and the shared margins from small to large: each table is the nearest
+    to its estimate (in L2 with one margin fixed, in L1 with several) with the margins fixed before it. `total`
+    and exact tables are kept. A family that is valid already stays unchanged. Any two tables agree on their
+    common columns; with three or more columns such a family need not come from one table of people.
     """
     given = list(tables)
     if total is not None:
@@ -290,9 +290,9 @@ def fit_table(
     """The distribution of largest entropy on all columns whose margins are the tables', by iterative
     proportional fitting.
 
-    Noisy tables are made consistent first, negative counts are cut off, and each table is scaled to 1. Where
-    cutting left margins that no table has, the rounds circle around a compromise, and `gap` says how near it is: the
-    largest distance, in total variation, of a margin from its table. Source: Deming, Stephan 1940; Csiszar 1975.
+    Noisy tables are made consistent first, negative counts are cut off, and each table is scaled to 1. If
+    cutting left margins that no table has, the rounds circle around a compromise. `gap` is the largest
+    distance, in total variation, of a margin from its table. Source: Deming, Stephan 1940; Csiszar 1975.
     """
     shares = [(t.columns, _shares(x)) for t, x in zip(tables, consistent_margins(tables), strict=True)]
     columns = tuple(dict.fromkeys(c for cols, _ in shares for c in cols))
@@ -367,7 +367,8 @@ def components(sets: Iterable[Columns]) -> list[list[Columns]]:
 
 
 def junction_order(sets: Sequence[Columns]) -> list[tuple[Columns, Columns]] | None:
-    """The largest tables in an order in which each meets the earlier ones inside one of them; with what it shares.
+    """The largest tables in an order in which the common columns with the earlier ones lie in one of them, with
+    these columns.
 
     That is a junction tree (running intersection): the distribution of largest entropy is then a product of conditional
     tables. None without such an order (three pairs of three columns, say).

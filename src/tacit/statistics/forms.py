@@ -1,4 +1,4 @@
-"""How a statistic is made of its noisy integers, and how errors pass through: post-processing, no privacy in it.
+"""The way from noisy integers to a statistic and its error: post-processing without privacy cost.
 
 A form has three answers. `value` is the statistic. `gradient` is its derivative by each part, for first-order
 errors. `enclose` is the range of the statistic while each part ranges over an interval: if the intervals hold all

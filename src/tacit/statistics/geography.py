@@ -121,7 +121,7 @@ class Nested:
 
 @lru_cache(maxsize=4)
 def nested(areas: Areas, levels: tuple[str, ...], keys: tuple[Code, ...]) -> Nested:
-    """The tree; an error where an area has two parents, or where its leaves are not the declared keys."""
+    """The tree; an error if an area has two parents, or if its leaves are not the declared keys."""
     place = {key: i for i, key in enumerate(keys)}
     above: list[dict[Code, Code]] = [{} for _ in levels]
     for row in areas.rows:
@@ -389,7 +389,7 @@ class Geography(Statistic):
 
 
 def _with_all(table: AnyArray) -> AnyArray:
-    """The cells of each area as one vector; the sum of several stands behind them."""
+    """The cells of each area as one vector, followed by the sum of several areas."""
     if table.shape[1] == 1:
         return table[:, 0]
     return np.ravel(np.concatenate([table, table.sum(axis=1, keepdims=True)], axis=1))

@@ -212,7 +212,7 @@ def consistent_tree(
 
 
 def whole_cells(cells: npt.ArrayLike, *, branching: int, total: int | None = None) -> Integers:
-    """Whole non-negative cells from real ones, top down along a tree: every node keeps near its own estimate.
+    """Whole non-negative cells from real ones, top down along a tree, with every node near its own estimate.
 
     The cells of a `RangeTree` are unbiased, and so are their sums; cutting negative cells off one by one would lift
     every range. From the top down a node's count is shared out among its children by the nearest histogram, so that
@@ -241,7 +241,7 @@ def whole_cells(cells: npt.ArrayLike, *, branching: int, total: int | None = Non
 
 
 def known_counts(tree: Tree, exact: Mapping[Hashable, int]) -> dict[Hashable, int]:
-    """All counts that follow from the exact ones: sums of known parts, and the one part that is left of a sum."""
+    """All counts that follow from the exact ones: sums of known parts, and the one unknown part of a sum."""
     known = _exact(tree, exact)
     _floors(tree, known)
     children: dict[Hashable, list[Hashable]] = {}
@@ -329,8 +329,8 @@ class Hierarchy(Statistic):
     A row is counted once in each node from the top to its leaf, so that levels add up in the data and, after
     `consistent`, in the release. A unit of m rows: add-or-remove m d, m sqrt(d), m in L1, L2, Linf, d the number of
     nodes on the longest way down; replace-one: d is the largest number of nodes on two ways down that only one of
-    them has (the top, which both have, does not move). Rows without a leaf count nowhere. Nodes are no groups: this
-    holds wherever a person's m rows lie, and all of them are counted.
+    them has (the top, which both have, does not move). Rows without a leaf count nowhere. Nodes are no groups:
+    all of a person's m rows count, wherever they lie.
     """
 
     kind: ClassVar[str] = "hierarchy"
@@ -400,7 +400,7 @@ class Hierarchy(Statistic):
         self, axes: tuple[Axis, ...], tree: Tree, leaves: Sequence[Any], parts: Sequence[Level], unit: Unit, *,
         absent: bool,
     ) -> CountTables:  # fmt: skip
-        """A row is counted once on each level of its way down: on all of them where all ways are equally long."""
+        """A row is counted once on each level of its way down, on all levels if all ways are equally long."""
         depths = np.unique(tree.depth[_places(tree, leaves)])
         sums = sensitivity = None
         if len(leaves) <= MOST_LEAVES:
@@ -441,7 +441,7 @@ class Hierarchy(Statistic):
     ) -> dict[Hashable, int]:
         """Whole non-negative counts of all nodes that add up, from noisy parts and the variance of each.
 
-        `exact` holds nodes that are public; parts that no unit can move are exact too. Post-processing.
+        `exact` has public nodes; parts that no unit can move are exact too. Post-processing.
         """
         counts: dict[Hashable, float] = {}
         spread: dict[Hashable, float] = {}
@@ -482,7 +482,7 @@ _lock = threading.Lock()
 def _tree(parents: Pairs, axes: tuple[Axis, ...]) -> Built:
     """The tree, its leaf for each cell in order, and for each level its part and its nodes.
 
-    Made once for the same statistic object; an equal object is not enough, since its 1 may be the other's 1.0.
+    Made once for the same statistic object. An equal object is not enough: its 1 may be the other's 1.0.
     """
     with _lock:
         for pairs, along, built in _kept:

@@ -154,8 +154,8 @@ class PublicTotals:
     def on(self, question: Question) -> Question:
         """The question without the known part: fewer parts, and the sensitivity of the remaining ones.
 
-        The sensitivity of the remaining parts is that for all neighbours, including those with other totals: a table
-        that two declared margins seem to fix still gets its noise.
+        The sensitivity of the remaining parts is that for all neighbours, including those with other totals. So
+        a table that two declared margins seem to fix still gets its noise.
         """
         known = self.known(question)
         left = [p for p in question.parts if p.name not in known]

@@ -66,7 +66,7 @@ class LifeTable:
 
     @property
     def exposed(self) -> Floats:
-        """Y'_j: as if those who are censored in a bin were at risk for half of it."""
+        """Y'_j, as if people censored in a bin were at risk for half of it."""
         return self.at_risk - self.censored / 2
 
     @property
@@ -167,7 +167,8 @@ class LifeTable:
         return self._filled((np.clip(value, 0.0, 1.0), np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)))
 
     def restricted_mean(self, bins: int, level: float) -> tuple[float, float, float]:
-        """The mean time until an event or the end of these bins, whichever is first; empty if the curve ends before.
+        """The mean time until an event or the end of these bins, whichever is first; empty if the curve ends
+        before.
 
         Within a bin the curve lies between its two ends. The value assumes a straight curve; the interval includes
         every other shape.
@@ -190,9 +191,9 @@ class LifeTable:
     def median(self, level: float) -> tuple[float, float, float]:
         """The bin in which half of the people have had an event, with all times that the intervals do not exclude.
 
-        If the interval of S misses it at the end of one bin, which is fixed, with at most this probability, so does
-        this interval: it ends with the first bin whose interval lies below 1/2, and begins with the first that is not
-        above.
+        If the interval of S misses S at the end of one fixed bin with at most this probability, so does this
+        interval. It ends with the first bin whose interval lies below 1/2, and begins with the first that is
+        not above.
         """
         (value, low, high), _ = self.survival(level)
         ends = self.edges[1:]
@@ -235,8 +236,8 @@ def _survival(losses: Floats, std: Floats, factor: float, one: Floats) -> Band:
 def _positive(value: Floats, std: Floats, factor: float, one: Floats) -> tuple[Floats, Floats]:
     """The interval of a non-negative number: on a logarithmic scale if it is clearly above 0.
 
-    Otherwise it rests on few events, each worth `one`; the upper end is then Wilson's, which tests each value by the
-    spread that it would have.
+    Otherwise it rests on few events, each worth `one`. The upper end is then Wilson's, which tests each value
+    by that value's own spread.
     """
     reach = factor * std
     clear = value > reach

@@ -1,4 +1,4 @@
-"""Means, proportions, variances: shares of what each row adds, so that no row adds more than another.
+"""Means, proportions, variances: shares of the contributions of the rows, in which no row adds more than another.
 
 A row with value x in [low, high], u = x - low and w = width, all in steps, adds to the mean's parts
 
@@ -65,8 +65,8 @@ class Mean(Statistic):
     """The mean of a column's declared values over the rows that have one, in each cell.
 
     Parts `above` and `below`; each row adds w = width in all. A unit of m rows: add-or-remove m w in L1, L2, Linf;
-    replace-one 2 m w, sqrt(2) m w, m w. Where the number of rows is public (rows replaced, one cell, no filter,
-    nothing missing) only `above` gets noise, and it moves by w in every norm.
+    replace-one 2 m w, sqrt(2) m w, m w. If the number of rows is public (rows replaced, one cell, no filter,
+    nothing missing) only `above` gets noise, and moves by w in every norm.
     """
 
     kind: ClassVar[str] = "mean"
@@ -115,7 +115,7 @@ class Mean(Statistic):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proportion(Statistic):
-    """The share of rows for which a test is true, among those for which it is true or false, in each cell.
+    """The share of rows for which a test is true, among rows with a known result, in each cell.
 
     Parts `yes` and `no`: a row adds 1 to one of them, a histogram. A unit of m rows: add-or-remove m in L1, L2, Linf;
     replace-one 2m, sqrt(2) m, m. With a public number of rows only `yes` gets noise, and moves by 1.
@@ -561,7 +561,7 @@ def regression_moments(
 def read_cells(
     table: Table, questions: Sequence[Question], *, key: bytes | None = None
 ) -> list[tuple[Cells, ...]]:
-    """The engine's aggregates for each question, or the rows of one that is a function of them.
+    """The engine's aggregates for each question, or the rows for a question that is a function of them.
 
     PRIVATE: to be given to a mechanism only.
     """

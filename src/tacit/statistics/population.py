@@ -6,9 +6,9 @@ Rows are declared to be draws from a population. A statistic R = sum f / sum g o
 
 and both sums are linear in the released parts: eta(R) = (cf - R cg) . p and sum (f - R g)^2 = (cff - 2 R cfg +
 R^2 cgg) . p. The R at which eta(R) is not surprising form the interval; the whole range where the noise hides the
-divisor. One standard deviation of its own noise is added to the estimated variance, since the root of a noisy variance
-that is cut at 0 is too small on average. The quantile is the normal one, raised for the kurtosis of Laplace noise
-(Cornish and Fisher). Post-processing; theorem `population-intervals`.
+divisor. One standard deviation of its own noise is added to the estimated variance, because the root of a noisy
+variance that is cut at 0 is too small on average. The quantile is the normal one, raised for the kurtosis of
+Laplace noise (Cornish and Fisher). Post-processing; theorem `population-intervals`.
 """
 
 from __future__ import annotations
@@ -375,8 +375,8 @@ class Clusters(PopulationForm):
     """The same from totals of each primary sampling unit (PSU), drawn within strata.
 
     The last axis of every part is that of the PSUs. v = sum over strata of m / (m - 1) sum (d - mean d)^2 with
-    d = f - R g of a PSU contains the sampling error and the noise; both differ between PSUs independently.
-    Student's t with PSUs less strata degrees of freedom.
+    d = f - R g of a PSU contains the sampling error and the noise, which both differ between PSUs
+    independently. Student's t with PSUs less strata degrees of freedom.
     """
 
     f: tuple[float, ...]

@@ -48,8 +48,8 @@ BELOW, ABOVE = "below", "above"
 class PostStratified(Statistic):
     """sum (N_h / n_h) x / sum (N_h / n_h) in each cell, over the strata h of a column with public numbers N_h.
 
-    A row moves both sums together by 2 wh in L1, sqrt(2) wh in L2 and wh in Linf (twice, if replaced), wh the largest
-    weight, and each number by one step for its rounding.
+    A row moves both sums together by 2 wh in L1, sqrt(2) wh in L2 and wh in Linf (twice, if replaced), wh the
+    largest weight, and each number by one step for its rounding.
     """
 
     kind: ClassVar[str] = "post_stratified"
@@ -163,9 +163,7 @@ class PostStratified(Statistic):
 
 
 def sensitivity(numbers: int, unit: Unit) -> GlobalSensitivity:
-    """The sensitivity of this many numbers that are each rounded once: `moves` rows, one after the other, and a step
-    for each number.
-    """
+    """The sensitivity of this many separately rounded numbers: `moves` rows in turn, and one step for each number."""
     moves = row_limit(unit) * base_unit(unit)[1] * (2 if replaced(unit) else 1)
     whole = moves * STEPS
     # Roots are taken upwards: sqrt(2) whole for the rows, and sqrt(numbers) for the rounding.

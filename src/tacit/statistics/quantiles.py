@@ -53,13 +53,12 @@ USUAL = 1 << 20
 class Quantiles(Statistic):
     """The values below which given shares of the rows lie, in each cell: all shares from one histogram.
 
-    The part is the histogram over equal ranges between the declared bounds: over `resolution` of them, or, where that
-    is left out, as fine as the column's grid, the number of groups and 65,536 allow; a mechanism may join neighbouring
-    ranges. A row is counted in one of them, so it moves like Count. These ranges are no groups: groups are the keys
-    of `by` alone, and within them all rows of a person are counted, of which there are at most m wherever they lie. A
-    selection by rank uses the score
-    -|#(values below t) - q n|, which one unit of m rows moves by m max(q, 1 - q) under add-or-remove and by m under
-    replace-one (`rank_sensitivity`).
+    The part is the histogram over equal ranges between the declared bounds: over `resolution` of them, or,
+    without it, as fine as the column's grid, the number of groups and 65,536 allow. A mechanism may join
+    neighbouring ranges. A row is counted in one of them, so it moves like Count. These ranges are no groups.
+    Groups are the keys of `by` alone, and within them all rows of a person are counted, of which there are at
+    most m. A selection by rank uses the score -|#(values below t) - q n|, which one unit of m rows moves by m
+    max(q, 1 - q) under add-or-remove and by m under replace-one (`rank_sensitivity`).
 
     Without `interval` nothing is spent on intervals: a selection by rank then has none, and gets all of the price.
     """
@@ -116,7 +115,7 @@ class Quantiles(Statistic):
         )  # fmt: skip
 
     def describe(self) -> dict[str, Any]:
-        """As other statistics; `interval` where there is none."""
+        """As other statistics; `interval` as the word for an absent interval."""
         said = super().describe()
         return {k: v for k, v in said.items() if k != "interval" or not self.interval}
 
@@ -163,7 +162,7 @@ def finest_cut(levels: int, groups: int) -> int:
 
 
 def fine_column(column: Measured, bins: int) -> Measured:
-    """The column on a grid with at least this many values, if it can have them: its spacing is halved until it does.
+    """The column on a grid with at least this many values, if possible, by halving its spacing.
 
     A declared grid coarser than the usual one (2^20 values) stays.
     """
@@ -283,7 +282,7 @@ EXACT_BINS = 512
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spans(Axis):
-    """Ranges of neighbouring bins, which may overlap: the keys of what is released, never of what is read."""
+    """Ranges of neighbouring bins, which may overlap: the keys of a release, never of a read."""
 
     spans: tuple[tuple[Any, Any], ...]
 
@@ -303,8 +302,8 @@ class Ranges(Statistic):
     A row lies in one bin, and so in every range that contains it: with N(b) ranges over bin b and N(b, c) over both of
     two bins, a unit of m rows moves the answers by m max N(b) in L1 and m sqrt(max N(b)) in L2 under add-or-remove,
     by m max (N(b) + N(c) - 2 N(b, c)), and its root, under replace-one (or by what one row moves alone, where it may
-    lie in no bin). Noise on the answers is rarely best: the bins themselves, or a tree over them, need less. The bins
-    are no groups: this holds wherever a person's m rows lie, and all of them are counted.
+    lie in no bin). Noise on the answers is rarely best: the bins themselves, or a tree over them, need less.
+    The bins are no groups: all of a person's m rows count, wherever they lie.
     """
 
     kind: ClassVar[str] = "ranges"

@@ -231,7 +231,7 @@ def rate(
     """Events for `per` units of time at risk, in each group: `rate("died", "years", per=1000)`.
 
     `standard={"age": {...}}` adds up the rates of a column's keys with public weights (direct standardisation).
-    `against={"sex": "m"}` divides every rate by that of one group; its interval is made on the scale of logarithms.
+    `against={"sex": "m"}` divides every rate by that of one group, with an interval on the scale of logarithms.
     """
     place = None
     if against is not None:

@@ -55,7 +55,7 @@ class SparseQuestion(Question):
 
     @property
     def coordinates(self) -> int:
-        """The number of cells; each gets noise, or is treated as if it did."""
+        """The number of cells, each of which gets noise, or is treated as if it did."""
         return self.domain
 
     def occupied(self, cells: Sequence[Cells]) -> tuple[AnyArray, AnyArray]:

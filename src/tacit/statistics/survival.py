@@ -1,6 +1,6 @@
 """Survival: the time until an event, for people of whom some are observed for a shorter time.
 
-People are counted by the bin that their time lies in and by the outcome: an event, of one of several declared causes,
+People are counted by the bin of their time and by their outcome: an event, of one of several declared causes,
 or none (censored). Everything else is made of these counts (`tacit.statistics.life_tables`).
 """
 
@@ -342,7 +342,7 @@ def survival(
     """Survival curves: `time` until the `event` or the end of observation, in bins, for each group of `by`.
 
     `bins` is a number of equal bins or their edges, `event` a flag, or a category of causes with `censored` the key for
-    none. `horizon` is the edge to which the restricted mean goes; the last one by default. Intervals hold sampling and
+    none. `horizon` is the edge for the restricted mean; the last edge by default. Intervals hold sampling and
     noise. Few wide bins have less noise than many.
     """
     edges: Any = bins

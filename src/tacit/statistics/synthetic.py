@@ -1,8 +1,8 @@
 """Synthetic rows from released tables: any number of them, with the schema's types.
 
-Post-processing: rows are drawn from released numbers, so that they cost nothing and reveal no more than these.
-They are as good as the tables. Independence fills in what no table counted (the joint distribution of columns that
-are never in one table), values inside a bin are uniform on the column's grid, and noise stays noise.
+Post-processing: rows are drawn from released numbers, so they cost nothing and reveal no more.
+They are as good as the tables. Columns that are never in one table are independent, values inside a bin are
+uniform on the column's grid, and noise stays noise.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ DataFrame = Any
 class CountTable:
     """A released table: its axes, and counts for every cell, or for the listed cells of a sparse one.
 
-    `keys` has one row for each listed cell and one column for each axis: places on the axis, or for keys that were
-    not known in advance the words themselves; or it is a list of places in the flattened table (C order).
+    `keys` has one row for each listed cell and one column for each axis: places on the axis, or for undeclared
+    keys the words themselves; or it is a list of places in the flattened table (C order).
     """
 
     axes: tuple[Axis, ...]
@@ -78,8 +78,8 @@ def tables_of(
 ) -> list[CountTable]:
     """The released parts of a count, of margins, of a hierarchy or of a sparse histogram, as tables to draw from.
 
-    `values` are the released (or valid) counts of each part; of a hierarchy its leaves are used. `keys` are the labels
-    of the cells, one list for each axis, where they were not known in advance or only some cells were released.
+    `values` are the released (or valid) counts of each part; of a hierarchy its leaves are used. `keys` are the
+    labels of the cells, one list for each axis, if they were not declared or only some cells were released.
     """
     statistic = question.statistic
     if isinstance(statistic, Hierarchy):

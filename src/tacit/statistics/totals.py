@@ -210,7 +210,7 @@ class TableWithTotals(Statistic):
         return out
 
     def estimates(self, question: Question, noise: Mapping[str, PartNoise], noisy: Parts) -> Floats:
-        """The unbiased cells: the noisy ones, or what least squares makes of all blocks."""
+        """The unbiased cells: the noisy ones, or the least-squares fit of all blocks."""
         variances = {p.name: block_variance(noise.get(p.name)) for p in question.parts}
         tables = [
             NoisyTable(
@@ -317,7 +317,7 @@ def numbers(
 
 
 def top_down(cells: Floats, held: AnyArray | None = None) -> AnyArray:
-    """Whole numbers that are not negative: the total first, then column by column the nearest that add up to it.
+    """Whole non-negative numbers: the total first, then column by column the nearest that add up to it.
 
     `held` are the sums over all but the first columns where these are fixed already; an array with their axes.
     """
@@ -469,9 +469,9 @@ def table(
 ) -> TableWithTotals:
     """A table of counts with all its totals, which add up: whole, not negative, each with an interval for the noise.
 
-    `importance` gives some totals noise of their own, {"cells": 4, "total": 1, "sex": 1}: weights by which the price is
-    divided, "cells" among them. Without it the cells have all of the price and totals are their sums, which is best
-    unless totals matter much more than cells.
+    `importance` gives some totals noise of their own, {"cells": 4, "total": 1, "sex": 1}: weights for dividing
+    the price, "cells" among them. Without it the cells have all of the price and totals are their sums, which
+    is best unless totals matter much more than cells.
     """
     entries = (*by_columns(rows), *by_columns(columns), *by_columns(layers))
     if not entries:

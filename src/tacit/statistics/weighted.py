@@ -78,7 +78,7 @@ Strata = str | tuple[tuple[str, tuple[Any, ...]], ...] | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SurveyDesign:
-    """How a sample was drawn: its primary sampling units, and the strata within which they were."""
+    """The design of a sample: its primary sampling units, and their strata."""
 
     psu: str = ""
     strata: Strata = None
@@ -271,7 +271,7 @@ class WeightedStatistic(Statistic):
     def _sums(
         self, schema: Schema, variables: Sequence[Variable], exponents: Sequence[int]
     ) -> list[Products]:
-        """The terms of one sum of products: one aggregate, or those of yes and no."""
+        """The terms of one sum of products: one aggregate, or one each for yes and no."""
         columns = [name for name, _ in self.values(schema)]
         named = ([self.survey_weight] if self.survey_weight else []) + columns
         factors = tuple(
@@ -477,7 +477,7 @@ def surveyed_by(
 
 
 def levels_of(top: int, most: int) -> int:
-    """Levels of a variable: its own steps where they are few, else a power of two."""
+    """Levels of a variable: its own steps if they are few, else a power of two."""
     return top if top <= most else most
 
 
@@ -542,7 +542,7 @@ class WeightedMean(WeightedStatistic):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WeightedProportion(WeightedStatistic):
-    """The weighted share of rows for which a test is true, among those for which it is true or false."""
+    """The weighted share of rows for which a test is true, among rows with a known result."""
 
     kind: ClassVar[str] = "weighted_proportion"
     standardises: ClassVar[bool] = True

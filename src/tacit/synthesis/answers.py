@@ -2,7 +2,7 @@
 
 Six statements, and no other (docs/theory):
 
-    public         a public margin holds all columns of a filter: its counts, as they were declared
+    public a public margin contains all columns of a filter: its declared counts
     measured       the first measured margin that holds all columns of a filter: its noise has the stated distribution
     error          the measured error of the finished rows: an upper bound for every checked margin at once
     choice         the information in the choices about every margin that could have been chosen, if that is narrower
@@ -265,7 +265,7 @@ class Synthetic:
         return " x ".join(self.columns[i] for i in margin)
 
     def _first(self, margin: Margin) -> tuple[Margin, Integers, float] | None:
-        """The first measurement that holds these columns: one-way margins first, then the rounds in order."""
+        """The first measurement with these columns: one-way margins first, then the rounds in order."""
         if len(margin) == 1 and self.schedule.ones is not None:
             return margin, self.outcome.ones[margin[0]], float(self.schedule.ones.noise_std)
         for chosen, counts in zip(self.outcome.chosen, self.outcome.measured, strict=True):

@@ -50,7 +50,7 @@ class Choices:
 
 @dataclass(slots=True, kw_only=True)
 class ChoiceLog:
-    """The drawn rows of each round, the candidates that fitted, and the distance of its measurement; all public."""
+    """The drawn rows of each round, the fitting candidates, and the distance of its measurement; all public."""
 
     sizes: tuple[int, ...]
     drawn: list[npt.NDArray[Any]] = field(default_factory=list)
@@ -66,7 +66,7 @@ class ChoiceLog:
         noisy: Integers,
         drawn: Integers,
     ) -> None:
-        """One round: rows of the model, the candidates that fitted, and what was chosen and measured."""
+        """One round: rows of the model, the fitting candidates, and the chosen and measured one."""
         self.drawn.append(rows.astype(np.min_scalar_type(max(self.sizes))))
         self.allowed.append(frozenset(allowed))
         self.chosen.append(chosen)
@@ -99,7 +99,9 @@ class ChoiceLog:
         )
 
     def _round(self, candidate: Margin, excess: Sequence[float]) -> int:
-        """The round with the least excess among the last ones in which the candidate fitted; -1 if it never did."""
+        """The round with the least excess among the last ones in which the candidate fitted; -1 if there is
+        none.
+        """
         last = max((t for t, some in enumerate(self.allowed) if candidate in some), default=-1)
         near = [t for t in range(max(0, last - WINDOW + 1), last + 1) if candidate in self.allowed[t]]
         return min(near, key=lambda t: excess[t], default=-1)

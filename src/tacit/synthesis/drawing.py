@@ -1,9 +1,10 @@
 """Rows from a model: along the junction tree, by systematic sampling inside each value of the separator.
 
 The rows that share a value s of a clique's separator are put in a fresh random order; row j of n_s takes the cell of
-the new columns at which their conditional distribution function passes (j + u_s) / n_s, u_s uniform. So n_s p(cell |
-s) rows get each cell, rounded up or down, and nothing else decides which of the n_s rows get it. Columns that the
-model makes independent given the separator stay so. Post-processing; all randomness comes from the noise room.
+the new columns at which their conditional distribution function passes (j + u_s) / n_s, u_s uniform. So n_s
+p(cell | s) rows get each cell, rounded up or down, and the choice among the n_s rows is random. Columns that
+the model makes independent given the separator stay so. Post-processing; all randomness comes from the noise
+room.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def most_rows(columns: int) -> int:
 
 
 def draw_rows(model: Model, rows: int, source: Source, *, exact: bool = False) -> Codes:
-    """This many rows of the model; with `exact` they hold its public margins, whose total is their number."""
+    """This many rows of the model; with `exact` they have its public margins, whose total is their number."""
     tree = model.tree
     codes = np.zeros((rows, len(model.sizes)), dtype=np.int32, order="F")
     held = model.held if exact else ()
@@ -88,7 +89,9 @@ def _systematic(table: Floats, held: Integers, source: Source) -> Integers:
 
 
 def _shuffled(held: Integers, count: int, source: Source) -> tuple[Integers, Integers, Integers]:
-    """Rows sorted by their group, in a random order inside each; the place of each in its group; the groups' sizes."""
+    """Rows sorted by their group, in random order within each; the place of each in its group; and the groups'
+    sizes.
+    """
     rows = held.size
     bits = max(1, (count - 1).bit_length())
     key = (held.astype(np.uint64) << np.uint64(64 - bits)) | (source.words(rows) >> np.uint64(bits))

@@ -46,8 +46,8 @@ class Target:
 class Model:
     """Potentials by margin, their junction tree, and the beliefs of its cliques after the last propagation.
 
-    The columns of all public margins lie in the root; every step ends with a potential on them that keeps the public
-    margins (iterative proportional fitting).
+    The root contains the columns of all public margins, and every step ends with a potential on them that keeps
+    the public margins (iterative proportional fitting).
     """
 
     sizes: tuple[int, ...]

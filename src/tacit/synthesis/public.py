@@ -1,4 +1,4 @@
-"""Public margins: counts that are known already, and that synthetic rows hold exactly.
+"""Public margins: known counts that synthetic rows match exactly.
 
 Their columns U lie in one clique of the junction tree, its root. Iterative proportional fitting on the table of U keeps
 the model on them; the finished rows begin with whole counts for every cell of U that add up to each public margin. The
@@ -199,7 +199,7 @@ def _holds(table: Integers, public: Mapping[Margin, Integers], held: Margin) -> 
 
 
 def exact_table(start: Integers, public: Mapping[Margin, Integers], held: Margin, allowed: Any) -> Integers:
-    """The nearest table with the public margins; any table with them where the nearest is not found in time."""
+    """The nearest table with the public margins, or any such table if the nearest is not found in time."""
     found = nearest_table(start, public, held, allowed)
     if found is None:
         found = nearest_table(np.zeros_like(start), public, held, allowed)
@@ -213,7 +213,7 @@ def total_of(public: Mapping[Margin, Integers]) -> int | None:
 
 
 def one_way(public: Mapping[Margin, Integers], column: int) -> Integers | None:
-    """The public counts of one column; None if no public margin holds it."""
+    """The public counts of one column; None if no public margin contains it."""
     for margin, counts in public.items():
         if column in margin:
             return np.asarray(counts.sum(axis=tuple(k for k, i in enumerate(margin) if i != column)))

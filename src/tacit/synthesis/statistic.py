@@ -321,7 +321,7 @@ def _nested(shape: Sequence[int], counts: Sequence[int]) -> Any:
 
 
 def _checked(sizes: Sequence[int], order: int) -> tuple[Margin, ...]:
-    """The margins whose error is measured: all of at most `order` columns, fewer where these are too many."""
+    """The margins with a measured error: all of at most `order` columns, or fewer if these are too many."""
     count = len(sizes)
     while order > 2 and sum(math.comb(count, k) for k in range(1, order + 1)) > MOST_CANDIDATES:
         order -= 1

@@ -50,7 +50,8 @@ def cliques_of(
 ) -> list[Margin] | None:
     """The maximal cliques after triangulation; None as soon as they have more cells than the limit.
 
-    Columns are eliminated one by one, each time the one whose clique has the fewest cells (the first of equal ones).
+    Columns are eliminated one by one, each time the one whose clique has the fewest cells (the first of equal
+    ones).
     """
     beside: list[set[int]] = [set() for _ in sizes]
     for margin in margins:
@@ -136,8 +137,8 @@ def fitting(
 ) -> list[bool]:
     """For each candidate, whether the junction tree of these margins and the candidate has at most this many cells.
 
-    As `fits` says of each. Columns that no margin joins are eliminated apart, so that only the connected parts that a
-    candidate touches are triangulated again.
+    As `fits` says of each. Columns without a margin are eliminated apart, so that only the connected parts of a
+    candidate are triangulated again.
     """
     part = list(range(len(sizes)))
 

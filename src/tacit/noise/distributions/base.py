@@ -309,10 +309,10 @@ def random_bits(bits: int, count: int, source: Source) -> AnyArray:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockSampler:
-    """blocks: 63-bit inverter of the block index, whose low bit is left over for a sign;
-    quick: floor(2^64 r) for r at most the keeping chance anywhere in the block; exact: the exact choice;
-    combine: (block, place, word) to the value, and whether the pair is valid;
-    wide: values may pass 64 bits."""
+    """blocks: 63-bit inverter of the block index, whose low bit remains for a sign; quick: floor(2^64 r) for r
+    at most the keeping probability anywhere in the block; exact: the exact choice; combine: (block, place,
+    word) to the value, and whether the pair is valid; wide: values may exceed 64 bits.
+    """
 
     blocks: Inverter
     width_bits: int

@@ -138,7 +138,7 @@ class _Sampler:
         )
 
     def _one_by_one(self, index: AnyArray, place: Words, choice: Words, source: Source) -> AnyArray:
-        """Blocks so far out that int64 would wrap around: they practically never occur, and are exact too."""
+        """Blocks so far out that int64 would wrap around. They practically never occur, and are exact too."""
         kept = []
         for i, p, c in zip(index.tolist(), place.tolist(), choice.tolist(), strict=True):
             inside = p & ((1 << self._blocks.bits(i)) - 1)

@@ -56,8 +56,8 @@ class Layers(NamedTuple):
 class Pair:
     """A pair (P, Q) of distributions; subclasses are frozen, keyword-only and valid from birth.
 
-    Accounts of thousands of pairs ask each for its kind many times over, which an `ABC` answers ten times as
-    slowly as a plain class: what is abstract here, the type checker refuses to leave out.
+    Accounts of thousands of pairs ask each for its kind many times over, which takes ten times as long with an
+    `ABC` as with a plain class. The type checker refuses a missing method.
     """
 
     __slots__ = ()
@@ -202,7 +202,7 @@ class Pair:
 
     @property
     def magnitude(self) -> float | None:
-        """About how large losses are before sampling: near pairs are handled together; None if all are near."""
+        """About how large losses are before sampling. Near pairs are handled together; None if all are near."""
         return None
 
     def batch_key(self) -> tuple[Any, ...] | None:
@@ -252,7 +252,7 @@ class Pair:
         return layered(members, reach)
 
     def family(self) -> tuple[Hashable, tuple[float, ...]] | None:
-        """(What near pairs have in common, the parameters with which their curves rise), where known."""
+        """(Common facts of near pairs, the parameters with which their curves rise), where known."""
         return None
 
     def with_parameters(self, values: Iterator[float]) -> Pair:

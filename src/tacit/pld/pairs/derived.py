@@ -221,7 +221,7 @@ class ConcentratedPair(UpperCurvePair):
     def _excess(self, epsilons: Floats) -> Floats:
         """a - 1 near the root of (2a - 1) rho - e + ln(1 - 1/a), by Newton's steps in its logarithm.
 
-        Any order is valid: where the steps have not met the root the bound is larger, not wrong.
+        Any order is valid: if the steps have not met the root, the bound is larger and not wrong.
         """
         y = np.interp(np.log(np.maximum(epsilons, _KNOTS[0])), np.log(_KNOTS), _orders(self.rho))
         for _ in range(3):
@@ -482,8 +482,8 @@ def _walk(products: tuple[Product, ...], size: int) -> _GroupWalk | None:
 class GroupPair(WorstPair):
     """`size` units at once: the sum of e^(e_1 + ... + e_(i-1)) delta(e_i), e_1 + ... + e_k = e (`group-privacy`).
 
-    Every split of epsilon is a bound. Two of them are computed and the smaller is taken: the even split, delta(e/k)
-    (e^e - 1)/(e^(e/k) - 1), and the best split on a grid.
+    Every split of epsilon is a bound. The result is the smaller of two: the even split, delta(e/k) (e^e -
+    1)/(e^(e/k) - 1), and the best split on a grid.
     """
 
     products: tuple[Product, ...]

@@ -63,7 +63,7 @@ def normal_cells(x: Floats, half: Column, wide: Callable[[slice], LossCells]) ->
 
     The rule's error for a cell of width w is at most w^9 max|phi^(8)| 4!^4/(9 8!^3), and |He_8(z)| is at most
     (|z| + 4.15)^8, as its roots lie within 4.15: relatively, 5.7e-10 (w (|z| + 4.15))^8 times the variation
-    of phi over the cell. `wide` gives those between the edges of a slice from tails: where cells are wide,
+    of phi over the cell. `wide` gives the masses between the edges of a slice from tails: in wide cells,
     differences of tails do not cancel.
     """
     left, right = x[:, :-1], x[:, 1:]

@@ -213,9 +213,9 @@ _FARTHEST = 2.0**12
 class SampledReplacementPair(Pair):
     """(1-q) N(0,1) + q N(mu,1) against (1-q) N(0,1) + q N(-mu,1).
 
-    A record that moves a sum by mu noise deviations in one direction is exchanged for one that moves it as
-    far in the other, and takes part with probability q. The likelihood ratio rises with the output, because
-    the first mixture over the standard density rises and the second falls, so that thresholds are best tests.
+    A record that moves a sum by mu noise deviations in one direction is exchanged for one that moves it equally
+    far in the other, and takes part with probability q. The likelihood ratio rises with the output, because the
+    first mixture over the standard density rises and the second falls, so that thresholds are best tests.
     Reflection of the outputs exchanges the two: the pair is its own swap. No other two directions are easier to
     distinguish (theorem `poisson-gaussian-replace-one`).
     """

@@ -94,9 +94,9 @@ class ShuffledPair(Pair):
 
     `outcomes`, `supporting` and `shared` are those of a balanced response (k, 1, 0 for randomised response over k
     categories), whose uniform part is counted; 0 outcomes stand for any mechanism of this epsilon.
-    Sums of pairs (c, a): j of c answers are for one's value and c - j for the other, j ~ Bin(c, 1/2) but for the own
-    one. If there are too many values of c, each run of them is replaced by one pair that is worse than all
-    (`docs/theory/shuffled-responses.md`).
+    Sums of pairs (c, a): j of c answers are for one's value and c - j for the other one's, with j ~ Bin(c, 1/2)
+    apart from the person's own answer. If there are too many values of c, one pair that is worse than all
+    replaces each run of them (`docs/theory/shuffled-responses.md`).
     """
 
     epsilon: float

@@ -161,7 +161,7 @@ class PublishedFolder:
 
 
 def read_folder(folder: str | Path, *, ledger: str | None = None) -> PublishedFolder:
-    """The folder, with later withdrawals from the ledger if it is given; refused where its digests do not match."""
+    """The folder, with later withdrawals from the ledger if there is one; refused if its digests do not match."""
     place = Path(folder)
     if not place.is_dir():
         raise InvalidParameter(
@@ -278,7 +278,7 @@ def _words(place: Path) -> PublicWords:
 def _corrections(
     written: Mapping[str, Any], said: Sequence[Mapping[str, Any]], ledger: str | None
 ) -> list[tuple[str, str]]:
-    """(release or "", sentence): from the ledger if it is given, else as they were when the folder was written."""
+    """(release or "", sentence): from the ledger if there is one, else as the folder states them."""
     from tacit.ledger import Correction, Ledger
 
     if ledger is None:

@@ -1,7 +1,7 @@
 """An entry of the public registry of DP deployments (OpenDP's), as YAML by the registry's schema.
 
-Certificates and manifest fill the entry. A person adds at most six facts that no file has: the publisher, the purpose,
-region and sector, the reasons for the choices, and the author of the entry.
+Certificates and manifest fill the entry. A person adds at most six facts that no file has: the publisher, the
+purpose, region and sector, the reasons for the choices, and the author of the entry.
 """
 
 from __future__ import annotations

@@ -3,8 +3,9 @@
 A code is a function of its key alone, so that a series keeps its code when others change.
 `_T` is the total (a table that does not tell a column apart), `_U` a key that is missing. TIME_PERIOD is the period
 of the plan's [report] if SDMX knows that form (2024, 2024-Q1, 2024-03, 2024-03-31, 2024-W05).
-Each row of a withdrawn or replaced release has a COMMENT_OBS, and no other row has one. The code list of OBS_STATUS
-has no code for that, so such a row gets the code for low reliability, never that of a normal value.
+Each row of a withdrawn or replaced release has a COMMENT_OBS, and no other row has one. The code list of
+OBS_STATUS has no code for that, so such a row gets the code for low reliability and never that of a normal
+value.
 """
 
 from __future__ import annotations
@@ -268,7 +269,7 @@ TAKEN = (
 
 
 def sdmx_text(release: Release, words: PublicWords, *, form: int = FORM) -> str:
-    """One release as SDMX-CSV; empty without any number, or with an interval that has no end.
+    """One release as SDMX-CSV; empty if it has no number, or an interval without an end.
 
     Form 1 is that of the first version, for comparing.
     """

@@ -4,10 +4,10 @@ A single file that needs Python 3.9 or later and the package `cryptography`, and
 SHA-256 of the custodian's public key, 64 hexadecimal digits. Get the key, and this file, from the custodian by another
 way than the bundle: anybody who can change the bundle can change its contents.
 
-It finds every change of a byte: in the archive, in a file, in a certificate, in an entry of the ledger. It does not
-compute privacy bounds again (`tacit verify` does), and it does not see the rest of the ledger. With the signed
-anchor, an auditor who may see the ledger can tell later whether it is the same one.
-Exit code 0: all holds. 1: something does not. 2: wrong arguments.
+It finds every change of a byte: in the archive, in a file, in a certificate, in an entry of the ledger. It does
+not recompute privacy bounds (`tacit verify` does), and it does not see the rest of the ledger. With the signed
+anchor, an auditor who may see the ledger can tell later whether it is the same one. Exit code 0: all checks
+hold. 1: one does not. 2: wrong arguments.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def canonical(value: Any) -> str:
 
 
 def content_digest(content: dict[str, Any]) -> str:
-    """The digest of a bundle, manifest or certificate: of all of it but its digest and its signature."""
+    """The digest of a bundle, manifest or certificate, without its digest and its signature."""
     return sha256(canonical({k: v for k, v in content.items() if k not in ("digest", "signature")}).encode())
 
 
@@ -244,7 +244,9 @@ def _signature(said: dict[str, Any], name: str, key: bytes, check: Any) -> list[
 def _entries(
     ledger: dict[str, Any], named: dict[str, Any], check: Any
 ) -> dict[int, tuple[str, dict[str, Any]]]:
-    """The entries by their numbers: those of this charge only, each once, linked, none later than the anchor."""
+    """The entries by their numbers, which are those of this charge only, each once, linked, and not later than
+    the anchor.
+    """
     charge = named["sequence"]
     check(ledger["id"] == named["id"], "the entries are of another ledger than the manifest names")
     end, _, top = ledger["anchor"].partition(":")

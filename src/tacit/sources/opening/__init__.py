@@ -36,11 +36,11 @@ class Wish:
 class Opened:
     """A table in an engine, with its known facts and its remaining steps.
 
-    facts: the facts established about the data, with their state. now: that state at this moment; None if nobody can
-    change the data. in_place: the data are read where they are, at every question, so that their state matters for as
-    long as the table is open; else it matters until they are loaded. load: brings the rows, once. rescue: brings them
-    in a slower way that no row can stop, where the engine's own reader stumbled. owned: nobody else can change what is
-    read, unless its state shows it. conditions: what must be believed of the data.
+    facts: the facts established about the data, with their state. now: that state at this moment; None if
+    nobody can change the data. in_place: the data are read in place, at every question, so that their state
+    matters for as long as the table is open; otherwise it matters until they are loaded. load: brings the rows,
+    once. rescue: brings them in a slower way that no row can stop, if the engine's own reader failed. owned:
+    nobody else can change the data without a change of their state. conditions: assumptions about the data.
     """
 
     relation: Any

@@ -1,8 +1,9 @@
 """A table or view of a database file: DuckDB's, attached and never written to, or SQLite's.
 
-The name is looked up in the file's catalogue, exactly. DuckDB's columns have types and are read in place. SQLite's
-have none that bind: each value comes as what it is and is text until the declared types are given to it, as in a sheet.
-It is read with Python's own module; no extension of an engine is loaded, and nothing is fetched from anywhere.
+The name is looked up in the file's catalogue, exactly. DuckDB's columns have types and are read in place. Types
+of SQLite's columns do not bind: each value arrives as it is stored, and is text until it gets the declared
+types, as in a sheet. It is read with Python's own module; no extension of an engine is loaded, and nothing is
+fetched from anywhere.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ def encoding_of(value: object) -> str | None:
 
 
 def missing_of(value: Sequence[str]) -> tuple[str, ...]:
-    """Words that stand for no value, each once, without white space around them."""
+    """Words for a missing value, each once, without surrounding white space."""
     if isinstance(value, str) or not all(isinstance(v, str) for v in value):
         raise InvalidParameter(
             parameter="missing", value=value, must="be a list of words", hint='missing = ["NA"]'
@@ -246,18 +246,18 @@ def files(
     sheet: str | None = None,
     view: str | None = None,
 ) -> Files:
-    """A file or files as a table, with what is not assumed of a plain path.
+    """A file or files as a table, with the options that differ from a plain path.
 
     path: one file, or a list of files that are one table. pattern: *, ? and [...] in the path stand for other
-    characters, and all files that match are one table; their columns must have the same types. partitions: columns
-    whose values are in the names of folders, as in `state=CA/part.parquet`. multiline: line breaks may stand inside
-    the quotes of a CSV. A quote that is never closed then hides the records after it, including other people's. tacit
-    assumes that there is none, and certificates say so.
+    characters, and all matching files are one table; their columns must have the same types. partitions:
+    columns whose values are in the names of folders, as in `state=CA/part.parquet`. multiline: quotes of a CSV
+    may contain line breaks. A quote that is never closed then hides the records after it, including other
+    people's. tacit assumes that there is none, and certificates say so.
 
-    Of text files: separator (",", ";", "tab" or "|"; found from the header where it is not said), decimal ("." or
-    ","), encoding ("utf-8", "latin-1", "cp1252", "utf-16" and others), dates ("day-first" or "month-first", beside
-    2024-01-31, which is always read), missing (words that stand for no value, such as "NA"). sheet: of a workbook that
-    has several. view: the table or view of a database file (DuckDB, SQLite).
+    Of text files: separator (",", ";", "tab" or "|"; found from the header by default), decimal ("." or ","),
+    encoding ("utf-8", "latin-1", "cp1252", "utf-16" and others), dates ("day-first" or "month-first", beside
+    2024-01-31, which is always read), missing (words for a missing value, such as "NA"). sheet: of a workbook
+    with several. view: the table or view of a database file (DuckDB, SQLite).
     """
     if isinstance(partitions, str) or not all(isinstance(p, str) and p for p in partitions):
         raise InvalidParameter(parameter="partitions", value=partitions, must="be a list of columns")

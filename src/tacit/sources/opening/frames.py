@@ -1,7 +1,8 @@
 """Frames of this process: pandas, Polars and Arrow, copied at the first question into columns that nobody else holds.
 
-The type of a column is decided by its declared type in the frame. A pandas column of objects, and Polars' Object, are
-text: a value with a text becomes that text, and any other value becomes missing without affecting its neighbours.
+The type of a column is decided by its declared type in the frame. A pandas column of objects, and Polars'
+Object, are text. A value with a text becomes that text, and any other value becomes missing without affecting
+its neighbours.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ _confined: list[str] | None = None
 def confine(folders: Iterable[Path]) -> None:
     """Limits DuckDB, in this process, to these folders, and locks its settings.
 
-    A server does that before it opens a table, so that no query, whatever it contains, reaches another file.
+    A server does that before it opens a table, so that no query reaches another file.
     """
     global _confined
     _confined = [str(folder.resolve()) for folder in folders]
@@ -70,8 +71,8 @@ def started(memory: str, source: str) -> Duck:
 class Interrupted:
     """Batches that a thread of the engine asks for, until they are stopped.
 
-    Arrow reads ahead in a thread of its own, even after the query failed: on a full disk it would go on, and the
-    program could not end.
+    Arrow reads ahead in a thread of its own, even after the query failed. On a full disk it would go on, and
+    the program could not end.
     """
 
     def __init__(self, batches: Iterable[Any]) -> None:
@@ -289,7 +290,7 @@ def _converted(array: Any, target: Any) -> Any:
 
 
 def _scaled(array: Any, scale: Callable[[Any], Any], most: int, target: Any) -> Any:
-    """The whole numbers of timestamps in another unit; missing if that unit cannot hold them."""
+    """The whole numbers of timestamps in another unit; missing if they do not fit."""
     import numpy as np
     import pyarrow as pa
 
@@ -493,7 +494,7 @@ def _series(series: Any) -> Any:
 
 
 def _texts(values: list[Any]) -> Any:
-    """Objects as text: at once where all of them are text, one by one otherwise, with the same outcome."""
+    """Objects as text: all at once if all are text, otherwise one by one, with the same outcome."""
     import pyarrow as pa
 
     if all(type(v) is str or v is None for v in values):

@@ -1,12 +1,12 @@
-"""A table joined to others: each of its rows gets the columns of the row, or rows, that have its key.
+"""A table joined to others: each of its rows gets the columns of the row, or rows, with its key.
 
 Two kinds of join bound the effect of one unit; tacit refuses any other.
 
-- **public**: the other table describes nobody (prices of towns, names of codes), and has each key at most once. This
-is checked on it alone, before anything is charged, and again on every copy of it that is joined. Each row stays one
-  row, and gets values that depend on its own key.
-- **same person**: the keys contain the person's column, and people are protected. A row meets rows of its own person
-only, in any number; the join comes before the bound on the rows of a person.
+- **public**: the other table describes nobody (prices of towns, names of codes), and has each key at most once.
+The public table is checked alone, before anything is charged, and again on every joined copy. Each row stays
+one row, and gets values that depend on its own key. - **same person**: the keys contain the person's column,
+and people are protected. A row meets rows of its own person only, in any number; the join comes before the
+bound on the rows of a person.
 
 Rows without a match keep their place, with missing values. Keys are compared as text: 3, 3.0 and "3" are one key.
 """
@@ -132,7 +132,7 @@ def reading_of(data: Any) -> dict[str, Any]:
 
 
 def _name(data: Any) -> str:
-    """The file's name without its folder, or what kind of table it is."""
+    """The file's name without its folder, or the kind of table."""
     if isinstance(data, str | os.PathLike):
         return ", ".join(Path(p).name for p in getattr(data, "paths", (os.fspath(data),)))
     return f"the {type(data).__module__.partition('.')[0]} table"
@@ -184,7 +184,7 @@ def open_joined(
 ) -> Opened:
     """Both tables in one engine, to which the other one is copied.
 
-    If one of them changes, this function opens both again, so that its checks hold for every copy.
+    If one of them changes, this function opens both again, so that its checks apply to every copy.
     """
     source = _name(data.other)
     if not data.public and (person is None or person not in data.on):
@@ -355,7 +355,7 @@ class _Other:
         return bytewise(self._backend.table(self._name), engine_of(self._opened.relation))
 
     def bring(self, *, tell: bool = False) -> None:
-        """Its rows, in their present state; and a digest of them, for a public table without a name (`content`)."""
+        """Its rows, in their present state, and a digest of them for a public table without a name (`content`)."""
         if not self._loaded and self._opened.load is not None:
             self._opened.load()
             self._loaded = True

@@ -1,10 +1,10 @@
-"""Parquet files, read in place by the engine; and, where a row stops its reader, by way of Arrow.
+"""Parquet files, read in place by the engine, and by way of Arrow if a row stops its reader.
 
 Before the charge, tacit checks the footers: each must exist, and every part named in it must lie within the file.
 Files of a pattern may store a column in different types: one missing value makes floats of whole numbers in
-pandas, and no row may decide whether a table can be read. Then Arrow reads from the start, in a type that holds the
-values of all of them, text if need be. DuckDB's reader fails at bytes that are not UTF-8 and at timestamps out of its
-range. Then Arrow reads the same rows, and such values become missing.
+pandas, and no row may decide whether a table can be read. Then Arrow reads from the start, in a type for the
+values of all files, text if need be. DuckDB's reader fails at bytes that are not UTF-8 and at timestamps out of
+its range. Then Arrow reads the same rows, and such values become missing.
 
 All other values must be equal in both readers, or one row would change the values of others. If the types of the two
 readers do not guarantee that (as with decimals of more than 38 digits), Arrow reads from the start.
@@ -181,7 +181,7 @@ def _opened(
 
 
 def _same_in_duckdb(duck: Duck, schema: Any, empty: Any) -> bool:
-    """Whether every value has the same type in both readers, or one that holds the same values."""
+    """Whether every value has the same type in both readers, or a type that holds the same values."""
     import pyarrow as pa
 
     direct = duck.types(ROWS)
@@ -240,8 +240,8 @@ def _zoned_nanoseconds(kind: Any) -> bool:
 
 
 def _as_stored(table: Any) -> Any:
-    """The columns with exactly the values that DuckDB reads: one row that is not valid text must not change another
-    row.
+    """The columns with exactly the values that DuckDB reads, since a row of invalid text must not change
+    another row.
     """
     import pyarrow as pa
 

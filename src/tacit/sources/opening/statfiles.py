@@ -1,11 +1,11 @@
 """Files of Stata, SPSS and SAS, read with pyreadstat (extra `formats`).
 
-When a file is opened its metadata are read: names, types, formats, labels. Rows come after the charge, in pieces. The
-reader has two habits by which one value would decide for all: it stops at text outside of the file's encoding, and at
-days outside of Python's calendar. Text is therefore read byte by byte and decoded here, each value by itself; days
-come as the numbers that are stored. An unreadable value is missing, and no other value is affected.
+When a file is opened its metadata are read: names, types, formats, labels. Rows come after the charge, in
+pieces. In two cases the reader lets one value decide for all: it stops at text outside of the file's encoding,
+and at days outside of Python's calendar. Text is therefore read byte by byte and decoded here, each value by
+itself; days arrive as the stored numbers. An unreadable value is missing, and no other value is affected.
 
-A number with labels is its label where the column was declared as a category of words, else the number.
+A number with labels is its label if the column was declared as a category of words, else the number.
 
 SAS transport files of version 5 do not say how many rows they have. Blanks at their end may be padding, or rows of
 people who answered nothing; the reader treats them as padding. So tacit skips a row of blank bytes in any place, and
@@ -112,7 +112,7 @@ def open_statistics(asked: Files, wish: Wish) -> Opened:
 
 
 def _common(kinds: set[Any]) -> Any:
-    """A type that holds the values of columns of all these types; text if one of them is text, or only one has days."""
+    """A type for the values of columns of all these types; text if one of them is text, or only one has days."""
     import pyarrow as pa
 
     if len(kinds) == 1:
@@ -196,9 +196,7 @@ def _encoding(asked: Files, path: Path, read: Read) -> str:
 
 
 def _days(kind: str, form: str) -> tuple[float, int] | None:
-    """The day coded by a number of this format: the length of a day, and the day of its zero; None for other
-    formats.
-    """
+    """The unit and the zero of a day in this format; None for other formats."""
     form = form.upper()
     if kind == "Stata":
         form = form.replace("-", "")
@@ -214,7 +212,7 @@ def _days(kind: str, form: str) -> tuple[float, int] | None:
 
 
 def _padded(path: Path) -> bool:
-    """Is this a transport file whose rows end where the blanks begin? Those of version 8 say how many they have."""
+    """Is this a transport file whose rows end where the blanks begin? Those of version 8 state their number."""
     if path.suffix.lower() != ".xpt":
         return False
     with path.open("rb") as file:

@@ -1,8 +1,8 @@
 """CSV and TSV files: text, line by line, until the declared types are given to it, after the charge.
 
 tacit guesses nothing from the lines, neither separators nor types. The header alone is read when the file is opened.
-Without a given separator, tacit takes the one under which the header names all declared columns; of several, the one
-that gives the most columns.
+Without a given separator, tacit takes the one under which the header names all declared columns, and of several
+the one with the most columns.
 """
 
 from __future__ import annotations
@@ -219,7 +219,7 @@ def _blocks(file: Any, multiline: bool) -> Iterator[bytes]:
 
 
 def _whole(held: bytes, multiline: bool) -> tuple[int, bool]:
-    """The length of the whole records in it, and whether a record that is too long comes next."""
+    """The length of the whole records in it, and whether the next record is too long."""
     if not multiline or b'"' not in held:
         return held.rfind(b"\n") + 1, False
     data = np.frombuffer(held, dtype=np.uint8)

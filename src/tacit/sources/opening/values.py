@@ -1,9 +1,10 @@
 """Rows that come in batches, brought into the engine at the first question.
 
-Text (of a CSV file, a sheet, a database without types) is given its declared types by DuckDB; batches that have types
-(of a statistics file) are taken as they are.
+DuckDB gives declared types to text (of a CSV file, a sheet, a database without types); batches with types (of a
+statistics file) stay unchanged.
 
-The rules for text are the same on both engines because one reader applies them: Spark gets the rows that DuckDB read.
+The rules for text are the same on both engines because one reader applies them: Spark gets the rows that DuckDB
+read.
 """
 
 from __future__ import annotations

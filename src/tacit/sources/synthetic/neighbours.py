@@ -1,9 +1,9 @@
 """Neighbouring made-up tables: equal except for one unit, made from the declarations and the relation alone.
 
-A unit under `rows()` is one row, under `people(...)` all rows of one id, also more than are used; `group_of` takes
-several units at once. The tables follow from the definition of the relation. The tables do not depend on the
-sensitivity of any statistic. The rows of the unit are extreme, missing, outside of what was declared, or ordinary; the
-other rows are ordinary, or there are none.
+A unit under `rows()` is one row, under `people(...)` all rows of one id, also more than the used number;
+`group_of` takes several units at once. The tables follow from the definition of the relation. The tables do not
+depend on the sensitivity of any statistic. The rows of the unit are extreme, missing, outside of the
+declaration, or ordinary. The other rows are ordinary, or there are none.
 """
 
 from __future__ import annotations

@@ -63,7 +63,8 @@ REGIONS: tuple[Region, ...] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
-    """A code; how common at 20 and how at 80 (per thousand visits); women against men; winter against summer; stay.
+    """A code with its frequency at 20 and at 80 (per thousand visits), the ratio of women to men, of winter to
+    summer, and the length of stay.
 
     Between the ages the rate goes geometrically. `stay` is the mean number of nights, `cost` of a night in EUR.
     """

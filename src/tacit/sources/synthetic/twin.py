@@ -1,9 +1,9 @@
 """A synthetic twin: a table with the shape of a declared one, made from the declaration alone.
 
-A plan can be rehearsed on it, end to end, before anybody opens the data. It is made without them, so it can reveal
-nothing; its statistics mean nothing either. Columns are independent of each other: numbers heap below the
-middle of their bounds, the first keys of a category are the commonest, days and flags are even. A share of the values
-is missing, and a share lies outside the declared range, so that both policies are rehearsed too.
+A plan can be rehearsed on it, end to end, before anybody opens the data. It is made without data, so it can
+reveal nothing; its statistics mean nothing either. Columns are independent of each other: numbers heap below
+the middle of their bounds, the first keys of a category are the commonest, days and flags are even. A share of
+the values is missing, and a share lies outside the declared range, so that both policies are rehearsed too.
 """
 
 from __future__ import annotations
