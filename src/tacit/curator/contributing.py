@@ -15,6 +15,7 @@ from tacit.errors import InvalidParameter, JointRefused, NoLaw, TacitError, char
 from tacit.exact.checks import instance
 from tacit.guarantees import Guarantee, Priors
 from tacit.ledger import Charge, ChargeCheck, Ledger, Limit, Request, Ticket, running_total, seen
+from tacit.sources.error_boundary import forget
 
 
 class SharePlan:
@@ -97,7 +98,8 @@ def contributed(
     with charge_made():
         try:
             answers, digest = read()
-        except BaseException:
+        except BaseException as problem:
+            forget(problem)
             with contextlib.suppress(TacitError):
                 ledger.fail(outcome)
             raise

@@ -37,7 +37,7 @@ from tacit.ledger import Correction, Ledger, Recorded, Request, Ticket
 from tacit.ledger.entries import named, text
 from tacit.ledger.rows_beside import mark_of, rows_folder
 from tacit.noise.source import Source
-from tacit.sources.error_boundary import each
+from tacit.sources.error_boundary import each, forget
 from tacit.sources.facts import Facts
 from tacit.sources.kept import KeptRows
 from tacit.sources.made_up import is_made_up
@@ -327,7 +327,8 @@ class Curator:
                     answers = self._read(plan, table, facts)
                 made = {**self._made(table, facts, outcome, began), **form_of_names(plan)}
                 recorded = encode(answers, {**made, "said": said_digests(plan, made)})
-            except BaseException:
+            except BaseException as problem:
+                forget(problem)
                 with contextlib.suppress(TacitError):
                     ledger.fail(outcome)
                 raise

@@ -40,12 +40,16 @@ from tacit.mechanisms.factorisation import GRID, GridFactor
 from tacit.mechanisms.spreads import normal_factor
 from tacit.noise.source import KeyedSource
 from tacit.sources.axes import Binned, axis_of
+from tacit.sources.error_boundary import forget
 from tacit.sources.expressions import Expression
+from tacit.sources.facts import Facts
 from tacit.statistics import Count, count, read_cells
 from tacit.statistics.base import Question, base_unit, by_columns, column_of, replaced, row_limit
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from tacit.sources.tables import Table
 
 STAYS = "no record changes its step between two figures"
 APART = "a person is counted in at most {times} steps, any two of them at least {apart} steps apart"
@@ -220,7 +224,7 @@ class RunningTotal:
 
     def _read(self, ledger: Ledger, step: int) -> bool:
         """Whether the figure that was read now is the recorded one; else somebody else was faster."""
-        curator, series = self._curator, self.series
+        curator = self._curator
         table = curator._open()
         facts = table.facts
         curator._resolver.for_charging(facts)
@@ -231,30 +235,37 @@ class RunningTotal:
         with charge_made():
             began = _now()
             try:
-                with curator._reading:
-                    cells = read_cells(table, [series.question], key=ledger.bounding_key)
-                    if not facts.admits(table.facts):
-                        raise ReadFailed(source=table.source)
-                held = series.question.integers(cells[0])["count"].reshape(series.shape)
-                true = series.factor.combined(np.asarray(held), step)
-                source = curator._source
-                if source is None:
-                    # The noise is that of table, series, step and numbers: if the step is read again, as
-                    # after a death or from a restored ledger, equal numbers get equal noise and others their own.
-                    about = f"running total {series_digest(series)} {_place(asked)} step {step} {_fingerprint(true)}"
-                    source = KeyedSource(key=ledger.sealed_key(about))
-                units = np.asarray(series.mechanism.release_cells(np.ravel(true), source=source)).reshape(
-                    true.shape
-                )
+                units, publishable = self._noisy(ledger, table, facts, asked, step)
                 made = curator._made(table, facts, outcome, began)
                 numbers = [int(v) for v in np.ravel(units)]
-                answer = {"units": numbers, "publishable": source.publishable, "made": made}
-            except BaseException:
+                answer = {"units": numbers, "publishable": publishable, "made": made}
+            except BaseException as problem:
+                forget(problem)
                 with contextlib.suppress(TacitError):
                     ledger.fail(outcome)
                 raise
             entry = ledger.commit(outcome, json.dumps(answer).encode(), only_first=True)
         return bool(entry.body["kind"] == "commit")
+
+    def _noisy(
+        self, ledger: Ledger, table: Table, facts: Facts, asked: Request, step: int
+    ) -> tuple[np.ndarray[Any, Any], bool]:
+        """The noisy numbers of the step, and whether their noise is publishable: all true numbers stay in here."""
+        curator, series = self._curator, self.series
+        with curator._reading:
+            cells = read_cells(table, [series.question], key=ledger.bounding_key)
+            if not facts.admits(table.facts):
+                raise ReadFailed(source=table.source)
+        held = series.question.integers(cells[0])["count"].reshape(series.shape)
+        true = series.factor.combined(np.asarray(held), step)
+        source = curator._source
+        if source is None:
+            # The noise is that of table, series, step and numbers: if the step is read again, as
+            # after a death or from a restored ledger, equal numbers get equal noise and others their own.
+            about = f"running total {series_digest(series)} {_place(asked)} step {step} {_fingerprint(true)}"
+            source = KeyedSource(key=ledger.sealed_key(about))
+        units = np.asarray(series.mechanism.release_cells(np.ravel(true), source=source))
+        return units.reshape(true.shape), source.publishable
 
     def _figure(
         self, step: int, noisy: Sequence[np.ndarray[Any, Any]], found: Recorded, *, replayed: bool,

@@ -18,6 +18,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
+import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
@@ -204,6 +205,17 @@ def batches(start: Callable[[], Iterator[Any]], *, source: str) -> Iterator[Any]
     parts = rows(lambda: iter(start()), source=source)
     while (part := rows(lambda: next(parts, None), source=source)) is not None:
         yield part
+
+
+def forget(problem: BaseException) -> None:
+    """Clears the local values of all calls that ended with this error: a debugger, or a log with local values, would
+    show exact numbers.
+    """
+    chain: list[BaseException | None] = [problem]
+    for one in chain:
+        if one is not None:
+            traceback.clear_frames(one.__traceback__)
+            chain += [e for e in (one.__cause__, one.__context__) if e not in chain]
 
 
 def _bare(error: BaseException) -> BaseException:
