@@ -204,7 +204,7 @@ class Closed(InvalidInput):
 
 
 class LedgerError(InvalidInput):
-    """The ledger cannot be used as it is. Nothing was answered; a charge is spent only if the text says so."""
+    """The ledger cannot be used as it is. Nothing was answered, and a charge is spent only if the text says so."""
 
     def __init__(self, *, ledger: str, reason: str, hint: str = "") -> None:
         self.ledger = ledger

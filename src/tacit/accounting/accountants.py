@@ -387,7 +387,7 @@ ROUNDING_SLACK = Fraction(1, 10**9)
 def covers(bound: Bound, events: Sequence[Event], *, neighbours: str | Neighbours) -> bool:
     """Whether the account of these events is at most this bound, by any theorem.
 
-    False if no accountant has a number of this kind: a claim that cannot be shown is not covered. An empty plan
+    False if no accountant has a number of this kind, because nothing covers an unproved claim. An empty plan
     reveals nothing, so every bound covers it.
     """
     instance("bound", bound, Bound, must="be a bound")

@@ -139,8 +139,8 @@ class _Search:
 
     Keeps the account of each point on the side of too much noise, since one of them is the answer. Parabolas
     through the last three points (x as a function of the height) find the root in a few steps; the search aims
-    slightly at the side of too much noise, so that the first point that is near enough is an answer. Where they
-    do not, the bracket is halved.
+    slightly at the side of too much noise, so that the first point that is near enough is an answer. If they do
+    not, the bracket is halved.
     """
 
     def __init__(

@@ -72,7 +72,7 @@ class CorrelatedNoise:
 
     @property
     def times(self) -> int:
-        """The largest number of times that a unit can take part, given the distance between its steps."""
+        """The largest number of participations of a unit, given the distance between its steps."""
         return min(self.participations, -(-self.steps // self.separation))
 
     @property

@@ -351,7 +351,9 @@ def _from_points(width: float, ends: Sequence[Fraction]) -> LossDistribution:
 
 
 def _rounded(width: float, count: int, rises: dict[int, arb], infinite_mass: arb) -> LossDistribution:
-    """Masses above the mode are rounded up, and those below it down. The mode takes the rest: mass only moves up."""
+    """Masses above the mode are rounded up, and those below it down. The mode takes the rest, so that mass only
+    moves up.
+    """
     mode = max(rises, key=lambda i: float(rises[i].mid()))
     floats = [0.0] * (2 * count + 1)
     for i, mass in rises.items():

@@ -123,7 +123,7 @@ def dp_sgd(
     delta: float | None = None,
     sampling: str = "poisson",
 ) -> TrainingRun:
-    """A training run by DP-SGD: with its noise, or with the least noise for a target (epsilon, delta).
+    """A training run by DP-SGD, with the given noise or with the least noise for a target (epsilon, delta).
 
     Rounds the number of batches up: 60 epochs of 60,000 records in batches of 256 are 14,062.5 batches, counted
     as 14,063 steps.

@@ -6,7 +6,7 @@ the change of each count, by its cell key. As the statistics offices do it (Fras
 `cell-key-perturbation` of the UK's Office for National Statistics): counts above 750 use the table's rows 501 to 750
 again, and counts below a threshold are left out.
 
-Groups of the same people get the same noise, so that a repeated question reveals nothing more. Groups that differ in
+Groups of the same people get the same noise, so a repeated question reveals nothing more. Groups that differ in
 one person get other noise. It is no differential privacy: the noise is bounded and often 0, and totals do not add up.
 """
 

@@ -105,7 +105,7 @@ class Checked:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """The table's weaknesses, in sentences; the last one is true of every table."""
+        """The table's weaknesses, in sentences; the last sentence is true of every table."""
         return tuple(_problems(self))
 
     def to_dict(self) -> dict[str, Any]:

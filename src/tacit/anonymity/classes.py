@@ -206,7 +206,7 @@ class Classes:
         return self._met(cells, small, values.select(v=values[VALUE_COLUMN], total=values["total"]))
 
     def shares_once(self) -> Any:
-        """`shares` for a single question: sizes and totals are added up in it and not held."""
+        """`shares` for a single question: sizes and totals are added up in it and not stored."""
         cells = self.cells
         n = cells[COUNT_COLUMN].sum()
         small = cells.group_by(**{f"z{key}": cells[key] for key in self.keys}).aggregate(size=n)

@@ -75,7 +75,7 @@ class Hierarchy:
         return {value: path[level] for value, path in self.levels.items()}
 
     def path(self, value: str | None) -> tuple[str, ...]:
-        """The nodes from a value to below the root, which is added where the coarsest level has several groups.
+        """The nodes from a value to below the root; a root is added if the coarsest level has several groups.
 
         A missing value is a separate leaf below the root.
         """

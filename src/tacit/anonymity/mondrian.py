@@ -2,7 +2,7 @@
 
 Cuts a box of rows in two at the median of its widest column, if both parts satisfy the criteria; otherwise
 tries the next column. A box without an allowed cut is a class. Numbers become ranges, other values their
-smallest common group in a hierarchy, or the set of those in the box. It is greedy: no loss is proved least.
+smallest common group in a hierarchy, or the set of those in the box. It is greedy, without a proof of least loss.
 """
 
 from __future__ import annotations
@@ -149,7 +149,9 @@ def _boxes(columns: Sequence[_Column], values: Integers, criteria: Criteria, row
 def _cut(
     here: Integers, box: Integers, values: Integers, criteria: Criteria
 ) -> tuple[Integers, Integers] | None:
-    """Two parts at the median, which goes to the left part, or to the right one if the left would get everything."""
+    """Two parts at the median. The median goes to the left part, or to the right one if the left would get
+    everything.
+    """
     middle = np.partition(here, (len(here) - 1) // 2)[(len(here) - 1) // 2]
     for low in (here <= middle, here < middle):
         left, right = box[low], box[~low]

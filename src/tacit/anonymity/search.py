@@ -69,10 +69,10 @@ class Criteria:
 
     @property
     def monotone(self) -> bool:
-        """Whether a good class stays good when any others join it.
+        """Whether a good class stays good when other classes join it.
 
         This holds for k and for distinct diversity; the entropy, and the distance, of two classes together lie between
-        those of the two. Without suppression the worst class never gets worse, for all of them.
+        those of the two. Without suppression the worst class never gets worse, for all criteria.
         """
         return self.t is None and (self.diverse is None or self.diversity == "distinct")
 
@@ -167,7 +167,7 @@ class GeneralisedCells:
 
 @dataclass(slots=True)
 class Lattice:
-    """All nodes with their losses; `evaluate` tells which cells of a node violate the criteria."""
+    """All nodes with their losses; `evaluate` returns the cells of a node that violate the criteria."""
 
     cells: GeneralisedCells
     hierarchies: Sequence[Hierarchy]
@@ -483,7 +483,7 @@ class _LatticeSearch:
         )
 
     def look(self, index: int) -> bool:
-        """Evaluates a node, notes it if it is the best, and closes the nodes that this decides."""
+        """Evaluates a node, records it if it is the best, and closes the nodes whose results follow."""
         self.open[index] = False
         node = tuple(int(v) for v in self.nodes[index])
         suppressed, loss = self.lattice.evaluate(node)

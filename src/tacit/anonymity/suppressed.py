@@ -3,8 +3,8 @@
 A published table with all totals is a system of linear equations. An attacker who knows the pattern, and that counts
 are not negative, can compute an interval for each suppressed cell: the least and the largest value that the equations
 allow, by two linear programs.
-Primary cells are suppressed because they are small. Secondary ones are chosen so that the
-interval of each primary count a contains [max(0, a - protection), a + protection].
+Primary cells are suppressed because they are small. Secondary cells are chosen so that the interval of each
+primary count a contains [max(0, a - protection), a + protection].
 
 The choice is by constraint generation (Fischetti and Salazar 2001): a whole-number program over which cells to
 suppress, with a cut for each primary cell that an attacker can still bound too well, taken from the dual solution of
@@ -185,7 +185,7 @@ class Attacker:
         return made
 
     def cheapest(self, place: int, sign: int, need: float, costs: Floats) -> Booleans:
-        """Cells of the cheapest move of one cell by `need`, others being free to move at a price."""
+        """Cells of the cheapest move of one cell by `need`, where others may move at a price."""
         from scipy.optimize import linprog
         from scipy.sparse import hstack
 
@@ -451,7 +451,7 @@ class _SuppressionSearch:
         return chosen, float(max(whole_bound, 0.0)), found.status == 0
 
     def _repaired(self, chosen: Booleans) -> Booleans:
-        """More cells, along the cheapest moves that protect each primary cell that is still open."""
+        """More cells, along the cheapest moves that protect each unprotected primary cell."""
         attacker = Attacker(self.counts, chosen, self.matrix)
         for place, sign, need in attacker.open_ends(np.flatnonzero(self.primary), self.protection):
             moved = attacker.cheapest(place, sign, need, self._steering)

@@ -1,4 +1,4 @@
-"""A table treated, one treatment after another: the treated rows, their loss, and the remaining risks."""
+"""A treated table, one treatment after another: the treated rows, their loss, and the remaining risks."""
 
 from __future__ import annotations
 

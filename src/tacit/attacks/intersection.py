@@ -100,7 +100,7 @@ def plain_key(value: Any) -> Any:
 
 
 def match_matrix(shown: Sequence[Any], own: Sequence[Any]) -> Booleans:
-    """`agrees` for all pairs: a row for each own value, a column for each published one."""
+    """`agrees` for all pairs: a row for each exact value, a column for each published one."""
     import numpy as np
 
     found = np.zeros((len(own), len(shown)), dtype=np.bool_)
@@ -203,7 +203,9 @@ def _agreeing(there: ReleasedClasses, here: ReleasedClasses) -> tuple[Integers, 
 def _comparison(
     there: ReleasedClasses, here: ReleasedClasses, column: int
 ) -> tuple[Booleans, Integers, Integers]:
-    """Whether an own value agrees with a published one, and the places of each person's and each class's value."""
+    """Whether an exact value agrees with a published one, and the places of each person's and each class's
+    value.
+    """
     import numpy as np
 
     shown = list(dict.fromkeys(v[column] for v in there.values))

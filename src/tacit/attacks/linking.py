@@ -133,8 +133,8 @@ def skewness(
 ) -> Finding:
     """Rows whose class has a value at least `factor` times as often as the whole table has it.
 
-    Nobody learns anything for certain, but a belief moves: from the share of the value in the table to its share in
-    the class. Learned is that share.
+    Nobody learns anything for certain, but a belief changes: from the share of the value in the table to its
+    share in the class. Learned is that share.
     """
     import numpy as np
 

@@ -1,9 +1,9 @@
 """The last digits of Laplace noise in floating point reveal the answer (Mironov 2012).
 
-A textbook sampler computes y = c + s b ln(u) in doubles, with u a multiple of 2^-53 and s = ±1. Only some doubles can
-come out, and c decides which ones. If the published y cannot come from c = 0, the answer was 1, no matter how large
-the noise is. The attack tries the few u that could have given y. Noise on integers or on a grid that does not
-depend on the data has no such holes.
+A textbook sampler computes y = c + s b ln(u) in doubles, with u a multiple of 2^-53 and s = ±1. Only some
+doubles are possible outputs, and c decides which ones. If c = 0 cannot give the published y, the answer was 1,
+for noise of any size. The attack tries the few u that could have given y. Noise on integers or on a grid that
+does not depend on the data has no such holes.
 """
 
 from __future__ import annotations

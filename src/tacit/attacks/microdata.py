@@ -2,7 +2,7 @@
 
 A block of people is described by counts, medians and means of groups, some suppressed because they are small
 ("fewer than three"). Searches all multisets of people that satisfy every published number, in exact arithmetic,
-and stops after `most` + 1 solutions. One solution, with `complete` true, is a proof: the table publishes the
+and stops after `most` + 1 solutions. One solution with `complete` true is a proof that the table publishes the
 people. Garfinkel, Abowd and Martindale 2018 show it on a fictional block of seven.
 """
 
@@ -92,8 +92,8 @@ class Solutions:
 class Block:
     """Published tables about a block of people.
 
-    `attributes` lists each attribute with its values. One group without conditions must publish how many people there
-    are. Ages are whole numbers from 0 to `oldest`.
+    `attributes` lists each attribute with its values. One group without conditions must publish the number of
+    people. Ages are whole numbers from 0 to `oldest`.
     """
 
     attributes: Mapping[str, Sequence[str]]
@@ -350,7 +350,7 @@ class Search:
         self.nodes = 0
 
     def run(self) -> bool:
-        """True if everything was seen; False if there was more than asked for."""
+        """True if the search saw everything; False if there are more solutions than requested."""
         if any(line.impossible for line in self.lines):
             return True
         for counts in self._compositions():
@@ -400,7 +400,7 @@ class Search:
         yield from fill(0)
 
     def _place(self, people: list[Person], left: list[int], state: list[tuple[int, int, int]]) -> bool:
-        """Tries everybody who may come next; False if there are more solutions than asked for."""
+        """Tries everybody who may come next; False if there are more solutions than requested."""
         if not any(left):
             if all(
                 s[0] == line.count if line.count is not None else s[0] < (line.limit or 0)

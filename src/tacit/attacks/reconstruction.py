@@ -128,8 +128,8 @@ def _transform(rows: Floats) -> Floats:
 def average(answers: npt.ArrayLike, *, step: float = 1.0) -> Finding:
     """The truth behind repeated answers: a row for each question, a column for each repetition.
 
-    True answers are multiples of `step` (1 for counts), so that the mean is rounded to the nearest. Exposed are the
-    questions whose mean is within half a step of one multiple at 4.5 standard errors, estimated from the answers.
+    True answers are multiples of `step` (1 for counts), so that the mean is rounded to the nearest. The exposed
+    questions have a mean within half a step of one multiple at 4.5 standard errors, estimated from the answers.
     """
     import numpy as np
 

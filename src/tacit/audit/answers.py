@@ -270,7 +270,8 @@ def _histograms(course: Course, at: int) -> dict[str, Any]:
 
 
 def reach_of(claim: AuditedClaim, outputs: int, level: float, strategies: int) -> Reach:
-    """Sizes that an audit of this many outputs of one pair of neighbours would have caught with 80% power.
+    """The sizes of breaches that an audit of this many outputs of one pair of neighbours would have caught with
+    80% power.
 
     Computes the gain of a bettor who learns one event's frequencies as it goes, and shares the wealth with
     other strategies. It is a guide to power; no error probability rests on it.

@@ -240,7 +240,7 @@ def _order(course: Course) -> list[int]:
 
 
 def _foremost(course: Course) -> int | None:
-    """The pair on which most was gained, by fixed bets or by a strategy that learns."""
+    """The pair with the largest gain, by fixed bets or by a learning strategy."""
     if not course.wealth.fixed:
         return None
     main = course.wealth.main
@@ -249,7 +249,7 @@ def _foremost(course: Course) -> int | None:
 
 
 def _sizes(course: Course, most_outputs: int) -> list[int]:
-    """Outputs of each pair in the next stage: a part equally, the rest to the pairs that promise most."""
+    """Outputs of each pair in the next stage: a part equally, the rest to the most promising pairs."""
     many, so_far = len(course.records), course.outputs
     left = most_outputs - so_far
     each = 1 if course.claim.pure else 2

@@ -257,7 +257,7 @@ def opinion_on(
 
 
 def _promises(bound: Mapping[str, Any]) -> bool:
-    """Whether it says more than that nothing is revealed."""
+    """Whether it states more than that nothing is revealed."""
     numbers = [bound[name] for name in ("epsilon", "delta", "rho", "mu") if name in bound]
     return any(number > 0 for number in [*numbers, *bound.get("epsilons", ())])
 
@@ -475,7 +475,9 @@ CUT = 1e-8
 
 
 def _is_exact(event: Mapping[str, Any], runs: int) -> bool:
-    """Whether the curve is exact: no grid inside of this event, and no upper bound in its composition with others."""
+    """Whether the curve is exact: without a grid inside of this event, and without an upper bound in its
+    composition with others.
+    """
     if event["kind"] in ("composed", "repeated", "discrete_gaussian_vector"):
         return False
     if event["kind"] in ("concentrated", "objective_perturbation", "shuffled") and runs > 1:

@@ -58,7 +58,7 @@ def formula(
     delta: Callable[[Mapping[str, Any]], arb] | None = None,
     fields: Mapping[str, Range],
 ) -> Callable[[Callable[[Mapping[str, Any]], Curve]], Callable[[Mapping[str, Any]], Curve]]:
-    """Below it stands the curve of this kind of event, the same in both orders of neighbours."""
+    """Below it is the curve of this kind of event, the same in both orders of neighbours."""
     FIELDS[kind] = dict(fields)
     if pure:
         PURE.add(kind)
@@ -566,7 +566,7 @@ def _together(given: Mapping[str, Any], neighbours: str, step: arb | None) -> tu
 
 
 def _vector(given: Mapping[str, Any], neighbours: str, step: arb | None) -> tuple[Curve, Curve] | None:
-    """The largest over the moves whose squares add up to at most q, each coordinate a noise of its own.
+    """The largest over the moves whose squares add up to at most q, with separate noise for each coordinate.
 
     A coordinate that moves further has the larger curve. So a move does not count if another one is at least as large
     in every coordinate. A vector with too many or too large moves gets the curve of its rho, which is larger.

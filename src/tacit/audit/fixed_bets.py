@@ -6,9 +6,9 @@ from the start. The parts together are a mixture, with the wealth of that mixtur
 wealth, which grows as the best of its parts, less the logarithm of that part's share.
 
 An event, and its share, may depend on past outputs (a quantile, a frequent output). A part that begins late
-gets the share that it would have if all parts had begun together. So the parts that are idle or wrong lose
-nothing before that. Events and shares are fixed before the outputs they are bet on, so that each part is a bet
-as in theorem `audit-betting`.
+gets the share that it would have if all parts had begun together. So idle or wrong parts lose nothing before
+that. Events and shares are fixed before the outputs they are bet on, so that each part is a bet as in theorem
+`audit-betting`.
 """
 
 from __future__ import annotations

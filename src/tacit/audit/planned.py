@@ -136,7 +136,7 @@ class ReleaseAudit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanAudit:
-    """The answer for a plan. A plan that no audit broke was not proved by that."""
+    """The answer for a plan. If no audit broke a plan, that is no proof of the plan."""
 
     unit: str
     level: float

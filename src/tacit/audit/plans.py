@@ -92,7 +92,7 @@ def opinion_on_charge(certificates: Sequence[Mapping[str, Any]]) -> Opinion:
 
 
 def _missing(said: Any, names: set[str]) -> int:
-    """How many of the releases that a certificate names are not among these."""
+    """The number of releases that a certificate names and this folder lacks."""
     if not isinstance(said, Mapping):
         return len(set(said) - names)
     # A long plan: their number, and the digest of the sorted list.

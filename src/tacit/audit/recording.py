@@ -103,7 +103,9 @@ class Tape:
             source.default_source()._local = threading.local()
 
     def answered(self, draw: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """A draw of a foreign generator: the answer of the first run, again for every other run with this tape."""
+        """A draw of a foreign generator: the answer of the first run, repeated in every other run with this
+        tape.
+        """
         if self._asked == len(self._answers):
             self._depth += 1
             try:
@@ -206,10 +208,11 @@ _IN_PLACE: list[Tape] = []
 
 
 def recorded(draw: Callable[..., Any]) -> Callable[..., Any]:
-    """For noise of a compiled library: a function that returns noise alone gives neighbours the same noise in a replay.
+    """For noise of a compiled library: a function that returns only noise gives neighbours the same noise in a
+    replay.
 
     Its arguments are the parameters of the noise. A replay compares them: they must not depend on the data.
-    Outside of a replay the function is what it was.
+    Outside of a replay the function is unchanged.
     """
 
     @functools.wraps(draw)

@@ -1,4 +1,4 @@
-"""Audits of relaxed guarantees, and of a system whose answers are all that can be seen.
+"""Audits of relaxed guarantees, and of a system that is known by its answers alone.
 
 Random differential privacy may fail on a share gamma of data sets: many data sets are drawn, each is audited, and the
 number of rejections bounds the share. Distributional privacy compares with a simulator that does not see the row:
@@ -157,7 +157,7 @@ def distributional(
 
     The outputs include the randomness of the rest. The claim against every simulator, tested on the two values
     of the row at 2 epsilon.
-    Against the simulator that draws the row anew: one value, at epsilon.
+    Against the simulator that draws the row anew, with one value, at epsilon.
     """
 
     def run(row: Any) -> Any:

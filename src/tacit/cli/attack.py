@@ -469,7 +469,7 @@ def replay(
 ) -> None:
     """Find the people whom synthetic rows replay.
 
-    Names who lies far closer to them than to others.
+    Names the people who lie far closer to the synthetic rows than to others.
     """
     from tacit.attacks import replay as attack
 

@@ -150,7 +150,7 @@ FILES = {
 
 
 def _next(out: Path) -> Path:
-    """The requested folder, or the default one with a number behind it if that exists already."""
+    """The requested folder, or the default one with a number appended if that exists already."""
     if out != Path("out/demo") or not out.exists():
         return out
     number = 2

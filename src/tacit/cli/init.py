@@ -185,7 +185,7 @@ class _Skip(Exception):
 
 
 def _asked(found: Sequence[Heading], answers: dict[str, Any]) -> None:
-    """Asks for each value that no flag gave; an empty answer leaves the question to the file."""
+    """Asks for each value without a flag; an empty answer leaves the question to the file."""
     print(
         "Answer what you know; an empty answer stays a comment in the plan. Nothing here comes from the rows."
     )

@@ -80,7 +80,7 @@ class Belief:
 
 
 def crossing(beliefs: Iterable[Belief]) -> Fraction:
-    """The smallest d such that beliefs that are more than d apart have probability at most d."""
+    """The smallest d such that beliefs more than d apart have probability at most d."""
     steps: dict[Fraction, Fraction] = {}
     for b in beliefs:
         steps[b.apart] = steps.get(b.apart, ZERO) + b.probability
@@ -134,7 +134,7 @@ def free_of_simulators(mechanism: FiniteMechanism, priors: Sequence[Prior], pair
     """Is alt(X) independent of priv(X) given Z, under every prior and for every pair?
 
     Then no simulator's output says anything about priv(X). The ideal belief is the prior one given Z, for every
-    simulator that can give every output, and the checker decides for all simulators at once.
+    simulator that can give every output. So the checker decides for all simulators at once.
     """
     first: dict[tuple[str, str, Any], Distribution] = {}
     for cell in cells(mechanism, priors, pairs):
@@ -497,7 +497,7 @@ def pair_interval(comparisons: Iterator[Comparison], delta: Fraction) -> Interva
 
 
 def belief_witness(beliefs: Sequence[Belief], delta: Fraction) -> tuple[Witness, ...]:
-    """The outcomes after which the beliefs are furthest apart, and the probability of one that is as bad."""
+    """The outcomes whose beliefs are furthest apart, and the probability of an equally bad one."""
     if not beliefs or delta == 0:
         return ()
     worst = max(beliefs, key=lambda b: (b.apart, b.probability))

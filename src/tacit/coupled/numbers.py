@@ -229,8 +229,8 @@ def event(p: Distribution, q: Distribution, factor: Fraction) -> tuple[Any, ...]
 def smallest_factor(p: Distribution, q: Distribution, delta: Fraction) -> Fraction | None:
     """The smallest E >= 1 with H_E(P || Q) <= delta; None if no E is enough.
 
-    Outcomes that Q never gives stay in the excess for every E. Between two corners the sum runs over a fixed set S:
-    P(S) - E Q(S) = delta is solved there.
+    Outcomes that Q never gives count in the excess for every E. Between two corners the sum runs over a fixed
+    set S: P(S) - E Q(S) = delta is solved there.
     """
     kept = sum((w for t, w in p.items() if t not in q), ZERO)
     if kept > delta:

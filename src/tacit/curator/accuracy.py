@@ -1,8 +1,8 @@
 """Paying by accuracy: the cheapest mechanism that stays within the asked error.
 
-Every fitting mechanism is made just large enough, and the cheapest in the budget's own kind is taken: epsilon, epsilon
-at the offered delta, or rho. Independent noise is sized in closed form. For other noise a search finds the price at
-which the largest error of a cell is the requested one, and checks it before use.
+Makes every fitting mechanism just large enough, and takes the cheapest in the budget's own kind: epsilon,
+epsilon at the offered delta, or rho. Independent noise is sized in closed form. For other noise a search finds
+the price at which the largest error of a cell is the requested one, and checks it before use.
 """
 
 from __future__ import annotations

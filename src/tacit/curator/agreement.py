@@ -1,8 +1,8 @@
 """Releases of one plan that agree with each other: `agree=True` at tables and counts of the same rows.
 
-Post-processing of recorded answers: the noise, the events and the charge are those of the same releases without the
-word. The published numbers of each member follow from the noisy numbers of all (`tacit.statistics.agreement`), and are
-computed again from the record wherever a release is made. Theorem `agreeing-tables`.
+Post-processing of recorded answers: noise, events and charge are those of the same releases without `agree`.
+The published numbers of each member follow from the noisy numbers of all (`tacit.statistics.agreement`), and
+are computed again from the record wherever a release is made. Theorem `agreeing-tables`.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ class Applied(NamedTuple):
         cells: Callable[[], AnyArray] | None = None,
         source: Source | None,
     ) -> dict[str, AnyArray]:
-        """The parts with noise; `cells` gives the finest table, for noise that is on its cells."""
+        """The parts with noise. `cells` gives the finest table, for noise on its cells."""
         given = [integers[name] for name in self.parts]
         noisy = self.mechanism.release_parts(given, cells=cells or _no_cells, source=source)
         shaped = [np.asarray(v).reshape(np.shape(g)) for v, g in zip(noisy, given, strict=True)]
@@ -237,7 +237,7 @@ class Assignment:
     def own_error(
         self, question: Question, confidence: Fraction, rows: int | None
     ) -> tuple[float | None, float | None, str] | None:
-        """E |error|, its quantile and their description, if the assignment knows them better than its parts."""
+        """E |error|, its quantile and their description, if the assignment has better ones than its parts."""
         return None
 
     # --- errors before a row is read ------------------------------------------------------------------

@@ -197,7 +197,7 @@ class QualityRule:
     """h / |value| above `care`: use with care; above `noisy`: too noisy to use.
 
     With `of`, h is compared with that number instead, for scales whose zero has no meaning; `named` describes it.
-    Without `before_cut` it is the first rule, for releases that were made by it. Without `judges` there are no
+    Without `before_cut` it is the first rule, for releases from that time. Without `judges` there are no
     intervals, because none were asked for.
     """
 

@@ -168,7 +168,7 @@ def bound(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def is_bound(content: dict[str, Any]) -> bool:
-    """Whether it has the digest that it states."""
+    """Whether its stated digest is right."""
     try:
         return content.get("digest") == content_digest(content)
     except TacitError:
@@ -207,7 +207,7 @@ def by_digest(names: Iterable[str]) -> dict[str, Any]:
 
 
 def names_of(made: Mapping[str, Any], plan: Plan) -> list[str] | dict[str, Any]:
-    """The names of a plan's releases in its certificates, in the form that the record of the answer says."""
+    """The names of a plan's releases in its certificates, in the recorded form of the answer."""
     names = [r.name for r in plan.releases]
     return by_digest(names) if made.get("names") == "digest" else names
 
@@ -431,7 +431,7 @@ def said_digest(certificate: dict[str, Any]) -> str:
 
 
 def said_digests(plan: Plan, made: dict[str, Any]) -> dict[str, str]:
-    """The digest for every release of a plan, for the record: a later verifier may use other sentences."""
+    """The digest for every release of a plan, for the record, since a later verifier may use other sentences."""
     return {r.name: said_digest(_settled(plan, r, made)) for r in plan.releases}
 
 

@@ -74,7 +74,7 @@ class Shared:
 def charge(
     costs: Sequence[Assignment], budget: Bound, *, neighbours: Neighbours, shared: Shared | None = None
 ) -> Charged:
-    """The price of releases that are fixed together; `shared` is the plan's own, if several releases divide it.
+    """The price of releases fixed together; `shared` is the plan's own price, if several releases divide it.
 
     It is compared with the account of all events before it is returned (`must_cover`).
     """
@@ -186,7 +186,7 @@ def _total(costs: Sequence[Assignment]) -> tuple[Fraction | None, Fraction]:
 
 
 def _sums(costs: Sequence[Assignment], shared: Shared | None) -> _Sums:
-    """The divided price counts as one price. Its members keep to it by a theorem.
+    """The divided price counts as one price. Its members stay within it by a theorem.
 
     The other releases have deltas of their own, which are added to this price and take nothing away from it.
     """

@@ -1,4 +1,4 @@
-"""The choice: which mechanisms a request got, with all their parameters, stored whole with the charge.
+"""The choice: the mechanisms of a request with all their parameters, stored whole with the charge.
 
 A replay and `tacit verify` read the stored choice and check it; they never choose again. If a later version prefers
 another mechanism, new requests get it, and old answers keep theirs, with their intervals.
@@ -151,7 +151,7 @@ def choice_of(plan: Plan) -> dict[str, Any]:
 
 
 def release_choice(planned: Planned) -> dict[str, Any]:
-    """The choice for one release: the assignment, with the grid and sensitivity that it was made for."""
+    """The choice for one release: the assignment, with its grid and sensitivity."""
     assignment, question = planned.assignment, planned.question
     given = dict(_arrays(question))
     return {
@@ -301,7 +301,7 @@ def read_choice(plan: Plan, charge: Charge) -> Plan:
 
     The check covers the grid and the sensitivity of each question, the equality of the event to be run and the
     recorded one, and its cost, which may not exceed the charged bound. A charge of 0.1.0 has no stored choice.
-    Its digest covers the choice, so choosing again as 0.1.0 did gives the same one.
+    Its digest covers the choice, so the same one follows only from the choice of 0.1.0.
     """
     from tacit.curator.charging import Charged
     from tacit.curator.planning import chosen

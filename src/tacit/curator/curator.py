@@ -171,7 +171,7 @@ class Curator:
         return plan
 
     def _say_if_too_dear(self, plan: Plan) -> None:
-        """Keep with a plan the reason why it does not fit at this moment, for its text."""
+        """Keeps with a plan the reason why it does not fit at this moment, for its text."""
         plan.kept.pop("exceeds", None)
         try:
             fit = self.fit(plan)
@@ -484,7 +484,7 @@ def whole(plan: object) -> Plan:
 
 
 def noise_source(source: Source | None) -> Source | None:
-    """A source of noise, before anything is charged that it could not draw for."""
+    """Checks that a source of noise can draw it before anything is charged."""
     if source is not None and not isinstance(source, Source):
         raise InvalidParameter(
             parameter="source", value=type(source).__name__, must="be a source of noise, or be left out",

@@ -1,7 +1,7 @@
 """Mechanisms for all tables of a question at once: candidates beside independent noise on every number.
 
-Each is calibrated to the price, gets the true counts, draws, and publishes noisy counts. It states its own charge,
-certificate and error.
+Each is calibrated to the price, gets the true counts, draws, and publishes noisy counts. It states its own
+charge, certificate and error.
 """
 
 from __future__ import annotations

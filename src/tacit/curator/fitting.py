@@ -116,7 +116,7 @@ def _solved(a: Floats, c: Floats, wide_a: Floats, wide_c: Floats) -> tuple[Float
 class Fit:
     """The spent and remaining budget at this moment, and whether a plan fits.
 
-    `fits` is True too where the answer is on record (`recorded`), which is free. `waits` names the role or the
+    `fits` is True too if the answer is on record (`recorded`) and therefore free. `waits` names the role or the
     approval that the plan needs and the ledger lacks; `parts` is the price as parts of the budget.
     """
 

@@ -181,7 +181,7 @@ class Home:
             yield
 
     def remember(self, ledger: Ledger) -> None:
-        """Leaves a note beside the data, under every name whose folder does not hold the ledger."""
+        """Leaves a note beside the data, under every name whose folder lacks the ledger."""
         line = f"{ledger.id}  {ledger.place}\n"
         for place in self.places:
             if ledger.path is not None and _same(place, ledger.path):
@@ -324,7 +324,7 @@ def _has(place: Path, ledger: Ledger) -> bool:
 
 
 def _by_inode(folder: Path) -> dict[int, list[str]]:
-    """The names in a folder by the file that they lead to, without links."""
+    """The names in a folder by their target files, without links."""
     found: dict[int, list[str]] = {}
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:

@@ -149,7 +149,7 @@ def _single(question: Question, price: Price) -> Iterator[tuple[str, Assignment]
     """Staircase noise, if its error is clearly below that of Laplace noise, for one number, many steps and a
     large epsilon.
 
-    Its event states its epsilon only, so a slightly smaller error would cost a worse composition.
+    Its event has only its epsilon, so a slightly smaller error would cost a worse composition.
     """
     groups, epsilon = groups_of(question), pure_within(price)
     if epsilon is None or len(groups) != 1 or not isinstance(question.form, Linear | Average):
@@ -336,7 +336,7 @@ Wanted = tuple[Question, Price, Assignment]
 def on_random_data(
     asks: Sequence[Query], wanted: Sequence[Wanted], given: Given | None, *, unit: Unit, budget: Bound
 ) -> list[tuple[Question, Assignment]]:
-    """Question and assignment of each ask: the plain one, or one with exact small cells."""
+    """Question and assignment of each query: the plain one, or one with exact small cells."""
     found = [(question, plain) for question, _, plain in wanted]
     own = {i: a.given.within(given) for i, a in enumerate(asks) if a.given is not None and a.given.gamma}
     # The plan was fixed before, or not: what one release declares, all rest on, and their certificates say so.
@@ -457,7 +457,7 @@ class Plan:
 
     @property
     def event(self) -> Event:
-        """All that will be run, as one event."""
+        """All events of the plan, as one event."""
         found = [e for r in self.releases for e in r.assignment.events]
         if not found:
             return events.ApproximateEvent(epsilon=0.0, delta=0.0)
@@ -553,8 +553,8 @@ def make_plan(
     """The plan for these asks. Every error of names, types, bounds and prices appears here; nothing is read.
 
     `given` has the assumptions of the whole plan about the data; releases without their own share its gamma. `reading`
-    is how the data are to be read, where something is declared about that. `earlier` chooses as 0.1.0 did, whose
-    records have digests of what was chosen.
+    is how the data are to be read, where something is declared about that. `earlier` chooses as 0.1.0 did,
+    whose records have digests of the choices.
     """
     asks = listed("asks", asks, must="be a list of asks")
     if not asks:
@@ -642,7 +642,7 @@ def chosen(
 def _exactly(
     asks: Sequence[Query], questions: Sequence[Question], prices: Sequence[Price], given: Given | None
 ) -> list[tuple[Question, Assignment]] | None:
-    """The one exact answer of a plan; None if no ask wants one. Beside it no other release is allowed."""
+    """The one exact answer of a plan; None if no query wants one. Beside it no other release is allowed."""
     words = [a.given if a.given is not None else given for a in asks]
     exact = [w for w in words if isinstance(w, ExactGiven)]
     if not exact:
@@ -682,7 +682,7 @@ def _planned(a: Query, question: Question, assignment: Assignment, plain: Assign
 
 
 def _questions(asks: Sequence[Query], schema: Schema, unit: Unit, *, earlier: bool = False) -> list[Question]:
-    """The question of each ask; asks that share one statistic object share one question."""
+    """The question of each query; queries that share one statistic object share one question."""
     seen: dict[tuple[int, bool], Question] = {}
     out = []
     for a in asks:
@@ -706,7 +706,7 @@ def _promise(a: Query, guarantee: Guarantee) -> Guarantee:
 
 
 def _named(asks: Sequence[Query]) -> list[Query]:
-    """Every ask with its own name; a missing name is made from the statistic."""
+    """Every query with its own name; a missing name is made from the statistic."""
     taken = [a.name for a in asks if a.name]
     check_names(taken)
     out, used = [], set(map(folded, taken))
@@ -723,7 +723,7 @@ def _named(asks: Sequence[Query]) -> list[Query]:
 
 
 def title_of(a: Query) -> str:
-    """The name of an ask without a given one, before the number that tells several apart."""
+    """The name of a query without a given one, before the number that distinguishes several."""
     words = [a.statistic.kind]
     if a.statistic.fits == "synthesis":
         return words[0]  # of many columns, some of them with their bins
@@ -768,7 +768,7 @@ class KeptPlans:
     def get(
         self, asks: Sequence[Query], total: Price | None, given: Given | None, make: Callable[[], Plan]
     ) -> Plan:
-        """The plan for these asks: an earlier one, or one made now."""
+        """The plan for these queries: an earlier one, or a new one."""
         place = _place(asks, total, given)
         if place is None:
             return make()

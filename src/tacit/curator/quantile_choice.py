@@ -1,4 +1,4 @@
-"""The choice for quantiles: cumulative counts, or selections by rank with counts around them for the intervals.
+"""The choice for quantiles: cumulative counts, or selections by rank with surrounding counts for the intervals.
 
 A selection (`tacit.mechanisms.RankSelection`) spends nearly all of its price on the values. The rest buys counts over
 ranges that are fine near the released values and coarse far from them, from which intervals follow as from cumulative
@@ -89,7 +89,7 @@ class SelectedRanks(Assignment):
 
     @property
     def covers(self) -> str:
-        """Nothing, where nothing was spent on it."""
+        """Empty, if nothing was spent on it."""
         usual: str = Assignment.covers.__get__(self)  # `super()` knows no class with slots
         return NO_INTERVAL if self.counts is None else usual
 
@@ -276,7 +276,8 @@ def assign_quantiles(question: Question, price: Price, rows: int | None = None) 
 def _drawn_bins(finest: int, resolution: int, rows: int | None) -> int | None:
     """Ranges for rows that are draws: a bin of a twelfth of the sampling error's width, at a public number of rows.
 
-    Without one 512: coarser bins blur the intervals of 20,000 rows, finer ones have more noise than 500 rows allow.
+    512 by default: coarser bins blur the intervals of 20,000 rows, and finer ones have more noise than 500 rows
+    allow.
     """
     if resolution != RESOLUTION or finest % RESOLUTION:
         return None
@@ -299,7 +300,7 @@ def _mean_errors(ranks: Ranks) -> dict[str, float]:
 
 
 def _selections(question: Question, price: Price, finest: int, rows: int | None) -> SelectedRanks:
-    """With a quarter for the intervals, or with less where a public number of rows says that this serves better.
+    """With a quarter for the intervals, or less if a public number of rows shows that less is better.
 
     Without intervals the values get all of it.
     """

@@ -281,7 +281,7 @@ def _types(noisy: NoisyParts) -> list[Any]:
 
 
 def parting(left: ReleaseSteps, right: ReleaseSteps) -> tuple[str, str] | None:
-    """The first place where two releases under the same words diverge: file and line, and the difference."""
+    """The first place where two releases with the same words diverge: file and line, and the difference."""
     if left.error or right.error:
         if left.error == right.error:
             return None

@@ -112,7 +112,7 @@ class Release:
     def certificate(self) -> dict[str, Any]:
         """Mechanisms, privacy loss and assumptions of a release, with digests of the values and of itself.
 
-        Made when it is first asked for: a digest of millions of cells takes seconds.
+        Made at the first request, since a digest of millions of cells takes seconds.
         """
         if not self._certified:
             self._certified.update(self.certify(values=self.to_csv()))

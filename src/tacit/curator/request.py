@@ -402,7 +402,7 @@ class Query:
             )  # fmt: skip
 
     def describe(self) -> dict[str, Any]:
-        """Plain values: the part of a plan that its digest covers. Every field; the price is the one found for it."""
+        """Plain values: the part of a plan that its digest covers. Every field, with the price found for it."""
         return {
             "name": self.name,
             "statistic": self.statistic.describe(),
@@ -570,7 +570,7 @@ def request_text(
     asks: Sequence[Query], *, schema: Schema, unit: Unit, total: Price | None, given: Given | None,
     reading: Mapping[str, Any], form: int = FORMAT, at_first: bool = False,
 ) -> str:  # fmt: skip
-    """The query as canonical JSON. `form` 3, and 4 as it was `at_first`, are those of earlier records."""
+    """The query as canonical JSON. `form` 3, and form 4 `at_first`, are those of earlier records."""
     typed = form == 3
     if total is not None and len(asks) == 1 and asks[0].price is None and not (typed and total.delta):
         # One release for the price of the whole plan is one release at its own price.

@@ -556,7 +556,7 @@ def reason_of(assignment: Assignment, budget: Bound | None = None) -> str:
     """The sentence of 0.1.0 with the reason for a choice, made from the compared numbers and not from today's
     sentence.
 
-    `budget` says in what errors were paid for. For an assignment that 0.1.0 did not know this is today's sentence.
+    `budget` names the unit of the errors. For an assignment that 0.1.0 did not know this is today's sentence.
     """
     if isinstance(assignment, DiscardingAssignment):
         discards, threshold = assignment.size.discards, assignment.answer.threshold
@@ -668,7 +668,7 @@ def _rank_name(assignment: Ranks) -> str:
 
 
 def _name(mechanism: Any) -> str:
-    """What 0.1.0 called this noise among its rivals."""
+    """The name of this noise among its rivals in 0.1.0."""
     if isinstance(mechanism, Laplace):
         return "Laplace noise"
     if isinstance(mechanism, RoundedGaussian):
@@ -718,7 +718,7 @@ def _compared(name: str, errors: Mapping[str, float]) -> str:
 
 # --- the question in words --------------------------------------------------------------------------------------
 def told_of(plan: Plan) -> list[dict[str, Any]]:
-    """Each release as 0.1.0 told it in the ledger."""
+    """Each release in the ledger's words of 0.1.0."""
     return [
         {
             "release": r.name,

@@ -223,7 +223,7 @@ class RunningTotal:
         )  # fmt: skip
 
     def _read(self, ledger: Ledger, step: int) -> bool:
-        """Whether the figure that was read now is the recorded one; else somebody else was faster."""
+        """Whether the present figure is the recorded one; otherwise another process was faster."""
         curator = self._curator
         table = curator._open()
         facts = table.facts

@@ -6,8 +6,7 @@ N rows is the public number of rows that a density needs.
 
 A sentence begins with a statistic and ends with its condition, in the language of `where` in a plan. Columns
 are those of the schema; capital letters, spaces and underscores in their names do not count. A name in
-quotation marks is exact. The reader guesses nothing: it refuses an unknown word with the list of the known
-ones.
+quotation marks is exact. The reader guesses nothing, and refuses an unknown word with the list of the known ones.
 """
 
 from __future__ import annotations

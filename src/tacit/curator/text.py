@@ -312,7 +312,7 @@ def _with_ends(value: Any, low: Any, high: Any) -> tuple[str, str, str]:
 
 
 def _key(value: Any) -> str:
-    """A key of any length, cut if it would fill a line; the files have it whole."""
+    """A key of any length, shortened if it would fill a line; the files have the full key."""
     text = str(value)
     return text if len(text) <= LONGEST_KEY else text[:LONGEST_KEY] + "..."
 

@@ -413,7 +413,9 @@ def _agreement(listed: dict[str, Any], certificates: dict[str, dict[str, Any]]) 
 
 
 def _all_there(wanted: Any, names: Any, held: list[str]) -> bool:
-    """Are these the certificates of the names, or of the manifest's names where only their digest is said?"""
+    """Whether these are the certificates of the names, or of the manifest's names if only their digest is
+    stated.
+    """
     if isinstance(wanted, dict):
         if not isinstance(names, list) or not all(isinstance(n, str) for n in names):
             return False
@@ -548,7 +550,7 @@ def charge_again(plan: Plan) -> bool:
 def _fitting(stated: Planned, today: Planned, name: str) -> Iterator[CheckResult]:
     """Noise that cannot be compared with its question alone is valid if it equals today's choice.
 
-    The other choices, and the meaning of an accuracy, are shown, but enter no computation.
+    The other choices, and the meaning of an accuracy, are shown, but do not affect any computation.
     """
     if calibrated(stated.assignment, stated.question) is None and not same_noise(
         stated.assignment, today.assignment, stated.question

@@ -1,4 +1,4 @@
-"""Parameters that are valid from birth: each check returns a plain value, or raises a typed error.
+"""Parameters that are valid from the start: each check returns a plain value, or raises a typed error.
 
 No value is guessed from another kind: text is not a number, 1.9 is not a whole number, "no" is not a flag. NumPy's
 scalars become Python's own numbers at once, since NumPy's wrap around.
@@ -338,7 +338,7 @@ def integer_array(values: npt.ArrayLike, *, name: str = "values") -> AnyArray:
 def narrowed(values: AnyArray) -> AnyArray:
     """The same integers, as int64 if all of them fit. Only the released integers decide the type.
 
-    Numbers on the way (the true values, the noise, cells that are dropped) must not choose the type of a release.
+    Intermediate numbers (the true values, the noise, dropped cells) must not choose the type of a release.
     """
     import numpy as np
 

@@ -5,8 +5,7 @@ command uses a few dozen of them. Compiling all of them took half of the time be
 This decorator takes the same options and gives a class with the same behaviour. The standard library finds the
 fields, so `dataclasses.fields`, `replace`, `asdict` and `is_dataclass` know the class, and standard data
 classes can inherit from it. Only `__init__` has source text, compiled at the first instance; the other methods
-are closures. The fields of an ordinary class are found when somebody asks for them, since its slots need the
-names alone.
+are closures. The fields of an ordinary class are found at their first use, since its slots need the names alone.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ _CLASS_VARIABLE, _PASSED_ON = _READ["shared"]._field_type, _READ["passed_on"]._f
 
 
 class _LazyFields:
-    """Takes the place of `__dataclass_fields__` in its class until somebody asks for it."""
+    """Stands for `__dataclass_fields__` in its class until its first use."""
 
     __slots__ = ("_bare", "_home", "_kw_only")
 
@@ -68,7 +67,7 @@ class _LazyFields:
 
 
 class _LazyInit:
-    """Takes the place of `__init__` in its class until somebody asks for it."""
+    """Stands for `__init__` in its class until its first use."""
 
     __slots__ = ("_home",)
 

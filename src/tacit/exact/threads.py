@@ -22,7 +22,7 @@ PREFIXES, ENDINGS = ("scipy_openblas", "openblas"), ("64_", "")
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Inside, linear algebra runs on the calling thread; the last one out restores the other threads."""
+    """Inside, linear algebra runs on the calling thread; the last one to leave restores the other threads."""
     _limit.enter()
     try:
         yield

@@ -102,7 +102,9 @@ def _listed(values: Any, dimension: int) -> npt.NDArray[Any]:
 def cells_of(
     rows: Floats, box: Box, cells: tuple[int, ...], outside: str
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The occupied lattice cells, as an array (k, d), and their numbers of rows. It keeps nothing else of the rows."""
+    """The occupied lattice cells, as an array (k, d), and their numbers of rows. It keeps nothing else of the
+    rows.
+    """
     low, high, count = np.array(box.lows), np.array(box.highs), np.array(cells)
     present = ~np.isnan(rows).any(axis=1)
     if outside == "absent":

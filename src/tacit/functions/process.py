@@ -185,7 +185,8 @@ class PathValues:
 
     `numerical_delta` bounds the total variation between the drawn path and one with the release's guarantee; 0 means
     exact. `added_std` bounds the extra noise at a point, beyond that of the ideal path: it compensates for the
-    rounding of the covariance's decomposition in floats. It takes nothing from privacy and lies below the grid.
+    rounding of the covariance's decomposition in floats. It takes nothing from privacy and is smaller than the
+    grid.
     """
 
     points: Floats

@@ -1,8 +1,8 @@
 """The condition of a guarantee: always, over random data, under priors, against bounded adversaries.
 
 Differential privacy is the condition `Always`. The other conditions are weaker statements under the same bound. Each
-has a type and a text of its own, and no condition turns into another silently. How two of them compose is part of the
-condition:
+has a type and a text of its own, and no condition turns into another silently. The rule for composing two of
+them is part of the condition:
 
     Always           with Always: Always.
     RandomData       gammas add, for mechanisms fixed in advance; for adaptive ones no law is known.

@@ -47,8 +47,8 @@ class Curve(Protocol):
         ...
 
     def epsilon(self, delta: float, *, tolerance: float = ..., known: float = ...) -> Interval:
-        """An enclosure of the smallest epsilon >= 0 with a curve of at most delta; any epsilon of at most
-        `known`, if that is such an epsilon.
+        """An enclosure of the smallest epsilon >= 0 with a curve of at most delta; any such epsilon of at most
+        `known`, if there is one.
         """
         ...
 
@@ -125,7 +125,7 @@ class Composer(Protocol):
         ...
 
     def approximate_point(self, curves: Directions) -> tuple[float, float] | None:
-        """(epsilon, delta), if the curves are the worst ones of that promise."""
+        """(epsilon, delta), if the curves are the worst ones for it."""
         ...
 
 
@@ -138,7 +138,7 @@ def install(found: Composer) -> None:
 
 
 def composer() -> Composer:
-    """The composer, which is imported when it is first asked for."""
+    """The composer, imported at its first use."""
     if not _installed:
         import_module(_PROVIDER)
     return _installed[0]

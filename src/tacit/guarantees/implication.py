@@ -1,4 +1,4 @@
-"""When one bound contains another: decided by a theorem and a certified number, or not at all.
+"""Whether one bound contains another, decided by a theorem and a certified number, or not at all.
 
 `implies` may answer no although the truth is unknown; it never answers yes against a curve.
 """
@@ -200,8 +200,8 @@ def _renyi(known: Bound, wanted: Renyi) -> Implication:
 def _profile(known: Bound, wanted: Profile) -> Implication:
     """Below the wanted curve everywhere: checked at its kinks, where it has finitely many, else by `curve_order`.
 
-    Both curves are convex in e^epsilon, and the wanted one is linear between its kinks: being below at the
-    kinks is being below everywhere. Below 0 both are mirror images: H_{-e} = 1 - e^{-e} + e^{-e} H_e.
+    Both curves are convex in e^epsilon, and the wanted one is linear between its kinks, so being below at the
+    kinks is enough. Below 0 both are mirror images: H_{-e} = 1 - e^{-e} + e^{-e} H_e.
     """
     kinks = wanted.kinks()
     if kinks is None:

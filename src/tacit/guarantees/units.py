@@ -117,7 +117,7 @@ class People(Unit):
 
     @property
     def reach(self) -> int:
-        """The largest number of groups of a person: each row lies in one."""
+        """The largest number of groups of a person, where each row lies in one."""
         return self.at_most if self.groups is None else min(self.groups, self.at_most)
 
 

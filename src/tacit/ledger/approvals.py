@@ -208,7 +208,7 @@ class Approvals(Log):
         return self._write(work)
 
     def close_request(self, number: int, *, by: str, note: str = "") -> Entry:
-        """Take an open request back, or turn it down."""
+        """Takes an open request back, or declines it."""
         return self._say("close", request=whole("number", number, least=1), **_said(by, note))
 
     # --- what is said later --------------------------------------------------------------------------
@@ -387,7 +387,7 @@ class Approvals(Log):
         return self._state.register.after(entry.kind, entry.body)
 
     def _written_down(self, connection: Connection, kind: str, **body: Any) -> Entry:
-        """Append an entry, if the rules allow it; names in it are known, or fit to be."""
+        """Appends an entry, if the rules allow it. Names in it are known, or valid new ones."""
         for field in ("name", "analyst", "by"):
             if field in body and (field, body[field]) not in (("by", CUSTODIAN), ("analyst", "*")):
                 self._admit(field, body[field])
@@ -417,7 +417,7 @@ class Approvals(Log):
             )  # fmt: skip
 
     def _answered(self, history: History, number: int, release: str) -> Charge:
-        """A charge that was answered, which has a release of this name."""
+        """An answered charge with a release of this name."""
         found = history.charges.get(whole("number", number, least=1))
         if found is None or history.became(number) != "committed":
             raise InvalidParameter(

@@ -252,8 +252,8 @@ class Request:
     not to the floats. `told` describes the query in words, one table a release: its name (`release`), the
     question (`statistic`) and its own price (`price`). `files` is the declared set of files, and belongs to the
     key: {"protected": [[name, ...], ...], "public": [...]}. `choice` is the choice for the request, stored
-    whole. `known_as` are digests that earlier forms of requests gave the same question, files beside them as
-    now. `earlier` gives its name in version 0.1.0; it is called only for a ledger with charges of that version.
+    whole. `known_as` are digests of the same question in earlier forms of requests, with the present files.
+    `earlier` gives its name in version 0.1.0; it is called only for a ledger with charges of that version.
     """
 
     key: str
@@ -346,7 +346,7 @@ class Charge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ticket:
-    """The right to run one request: its charge is durable. `digest` names the entry, for a certificate.
+    """The right to run one request, whose charge is durable. `digest` names the entry, for a certificate.
 
     `spent` and `left` are the running total at that moment, this charge included (None under a custom check).
     `approved_by` names the signers of the approvals behind the charge, `signed` the keeper of each key (if that was
@@ -488,7 +488,7 @@ def reserve_body(request: Request, table: str) -> dict[str, Any]:
 
 
 def plan_digests(body: Mapping[str, Any]) -> tuple[str, ...]:
-    """The names of an entry's plan: in this version and, if the entry rests on that, in an earlier one."""
+    """The names of an entry's plan: in this version and, if the entry rests on an earlier one, in that one."""
     return (body["plan"], *([body["earlier"]["plan"]] if "earlier" in body else []))
 
 

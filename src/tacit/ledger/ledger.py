@@ -285,8 +285,9 @@ class Ledger(Approvals):
         self._store.read(look)
 
     def consent(self, request: Request) -> tuple[str, ...]:
-        """The approvers of this very request; raises NotAllowed if it would not be charged for want of a role or of
-        an approval. Charges nothing."""
+        """The approvers of this very request; raises NotAllowed if a role or an approval is missing. Charges
+        nothing.
+        """
         self._acceptable(request)
 
         def look(connection: Connection) -> dict[str, Any] | None:
@@ -575,7 +576,7 @@ class Ledger(Approvals):
 
     # --- the declared set of files --------------------------------------------------------------------
     def _same_files(self, connection: Connection, request: Request, table: str) -> None:
-        """Refuses a question that was charged for other files only: a file was renamed."""
+        """Refuses a question that was charged only for other files, since a file was renamed."""
         if request.files is None:
             return
         for key in _keys(request):
@@ -626,7 +627,7 @@ class Ledger(Approvals):
 
 
 def _new_shares(given: Mapping[str, Bound]) -> dict[str, Bound]:
-    """The shares of a new ledger, by names that are fit to be written and not read as one another."""
+    """The shares of a new ledger, by valid names that do not resemble each other."""
     found: dict[str, Bound] = {}
     for name, bound in given.items():
         if text("analyst", name) != "*":

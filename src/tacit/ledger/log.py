@@ -467,7 +467,7 @@ _PAGE = ENTRIES.selection(where="sequence > :after AND sequence <= :up_to", orde
 
 
 class Log:
-    """A store whose header was read, and whose growing chain it follows."""
+    """A store with its header, and its growing chain."""
 
     def __init__(self, store: Store) -> None:
         self._store, self._unsound = store, ""
@@ -569,7 +569,7 @@ class Log:
         self._sequence, self._digest = int(at), str(digest)
 
     def _linked(self, connection: Connection, top: int) -> Entry | None:
-        """The last entry: the only one that is read when a book is opened, and reached link by link from then on."""
+        """The last entry: the only one read when a ledger is opened, and reached link by link from then on."""
         if top == 0:
             return None
         after, digest = (top - 1, "") if self._sequence < 0 else (self._sequence, self._digest)
@@ -597,7 +597,7 @@ class Log:
 
     # --- all of it -----------------------------------------------------------------------------------
     def _checked(self, connection: Connection, history: History) -> Iterator[Entry]:
-        """Every entry from where `history` stands to the end, each checked."""
+        """Every entry from the position of `history` to the end, each checked."""
         rows = pages(connection, after=history.sequence, up_to=self._sequence)
         for entry, problem in walk(history, rows):
             if problem is not None or entry is None:
@@ -777,14 +777,14 @@ def answer_name(
 ) -> str:
     """The index's name for the answer to a question about a version of a table, and about a declared set of files.
 
-    Entries of 0.1.0 have no set of files, and keep the name that they have.
+    Entries of 0.1.0 have no set of files, and keep their name.
     """
     about: list[Any] = [key, table, version, *([] if files is None else [files])]
     return "answer " + mac(secret, "answer", canonical(about))
 
 
 def file_names(secret: bytes, key: str, table: str, version: str, files: Mapping[str, Any]) -> list[str]:
-    """The index's names for a question about a version of a table, and for each file that it was declared for."""
+    """The index's names for a question about a version of a table, and for each of its declared files."""
     about = [key, table, version]
     place = "asked " + mac(secret, "asked", canonical(about))
     each = protected_files(files)

@@ -97,7 +97,7 @@ def seen(ledger: Ledger, plan_digest: str, *, table: str = "", version: str = ""
 def seen_in(
     entries: Sequence[Entry], plan_digests: Sequence[str], *, table: str, version: str
 ) -> tuple[str, ...]:
-    """The same from entries that were read and checked already: for `tacit verify`."""
+    """The same from checked entries in memory, for `tacit verify`."""
     looks: dict[str, int] = {}
     first: int | None = None
     for entry in entries:

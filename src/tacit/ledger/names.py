@@ -75,8 +75,8 @@ def skeleton(name: str, *, signs: bool = True) -> str:
     confusable.
 
     Case, marks, blanks, signs and invisible characters are left out, and lookalike letters are unified.
-    A sign between two digits stays one: 1.1 is not 11. Signs that are drawn like a letter are that letter (a!ice is
-    alice), or are left out like the others (`signs=False`: alice! is alice).
+    A sign between two digits remains one: 1.1 is not 11. Signs that are drawn like a letter are that letter
+    (a!ice is alice), or are left out like the others (`signs=False`: alice! is alice).
     """
     bare = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", name).casefold())
     found: list[str] = []

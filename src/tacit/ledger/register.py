@@ -127,7 +127,7 @@ class Register:
             )  # fmt: skip
 
     def consent(self, body: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The open request that this charge answers, and its approvers; refuses if an approval is required and missing.
+        """The open request that this charge answers, with its approvers; refuses if a required approval is missing.
 
         Approvals count if the approver's name still has the role and the key of that time.
         """

@@ -74,8 +74,8 @@ def keep_rows(ledger: Ledger, *, by: str = CUSTODIAN) -> Path:
 def remove_rows(ledger: Ledger, *, version: str | None = None, by: str = CUSTODIAN) -> int:
     """Removes the rows of a version, or all of them and the folder; returns the number of removed files.
 
-    It also removes leftovers of a killed writer, and a writer at this moment keeps nothing. An error says
-    that something could not be removed.
+    It also removes leftovers of a killed writer; a release that is writing rows at that moment keeps none. An
+    error says that something could not be removed.
     """
     _custodian(ledger, by)
     folder = _folder(ledger)

@@ -261,7 +261,7 @@ def _lock(handle: int, start: int, length: int, *, shared: bool = False, free: b
 
 
 def _not_ours() -> None:
-    """A child shares its parent's open files, and would keep its parent's number held."""
+    """A child process shares its parent's open files, and would keep its parent's number locked."""
     for file in list(_OPEN):
         with suppress(OSError):
             file.close()
@@ -384,7 +384,7 @@ _CREATION_LOCK = 0x7461636974  # of PostgreSQL's advisory locks
 
 
 class Store:
-    """Transactions on one ledger; knows tables and locks, but not the meaning of entries."""
+    """Transactions on one ledger, with tables and locks, but without the meaning of entries."""
 
     def __init__(self, where: str | os.PathLike[str], *, wait_seconds: float = 30.0) -> None:
         found = _place(where)
@@ -690,7 +690,7 @@ def is_there(where: str | os.PathLike[str], *, wait_seconds: float) -> bool:
 
 
 def place_name(url: URL) -> str:
-    """A database in sentences: its host and its name, without who signs in or the password."""
+    """A database in sentences: its host and its name, without user or password."""
     host = url.host or "local socket"
     return f"postgresql {host}/{url.database or ''}"
 

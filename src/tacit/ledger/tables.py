@@ -114,7 +114,7 @@ class Table:
     looked_up: str = ""
 
     def made(self, binary: str) -> list[str]:
-        """Statements that make it, where bytes are of this type."""
+        """Statements that make it, with this type for bytes."""
         lines = [f"{c} {binary if t == 'BYTES' else t} NOT NULL" for c, t in self.columns.items()]
         lines.append(f"PRIMARY KEY ({', '.join(self.key)})")
         if self.check:

@@ -185,7 +185,7 @@ class _Walk:
         yield from self._first(names, "has an answer that the index does not name")
 
     def _declared(self, charges: list[Entry]) -> Iterator[Problem]:
-        """The index names the first charge for each question, and for each file that was declared for it."""
+        """The index names the first charge for each question, and for each of its declared files."""
         names: dict[str, Entry] = {}
         for entry in charges:
             about = (entry.body[n] for n in ("request", "table", "version", "files"))

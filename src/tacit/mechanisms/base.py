@@ -134,7 +134,9 @@ LEAST_LOSS = Fraction(1, 10**100)
 
 
 def epsilon_parameter(value: object, name: str = "epsilon") -> Fraction:
-    """A finite epsilon above 0, exactly; no default, and 0 is refused because it allows no output at all."""
+    """A finite epsilon above 0, exactly. There is no default, and 0 is refused because it allows no output at
+    all.
+    """
     exact = exact_parameter(name, value, positive=False)
     if exact <= 0:
         raise InvalidParameter(

@@ -46,7 +46,7 @@ SMALL = 1 << 60
 class Cumulated:
     """Noisy numbers of rows in the first t bins, t = 0..K, along the last axis; `below[..., 0]` is 0.
 
-    They are not made monotone: the distribution of each entry is the mechanism's (`half_widths`).
+    They are not made monotone, so that the distribution of each entry is the mechanism's (`half_widths`).
     """
 
     below: Floats
@@ -473,7 +473,7 @@ class CumulativeGaussian(Cumulative):
 
     @property
     def _inner(self) -> RoundedGaussian:
-        """The same noise on one number with the same sensitivity: bound and event are shared."""
+        """The same noise on one number with the same sensitivity, bound and event."""
         square = _strategy(self.bins, self.bits).square * exact_parameter("l2_squared", self.l2_squared)
         return RoundedGaussian(sensitivity=L2.root(square), noise_std=self.noise_std, dimension=1)
 

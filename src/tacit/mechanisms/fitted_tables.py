@@ -1,4 +1,4 @@
-"""Tables of noisy counts that are made to agree: least squares over everything that the tables have in common.
+"""Tables of noisy counts that are made to agree: least squares over the common structure of the tables.
 
 Levels of a hierarchy add up, margins agree on their common columns, and a public number of rows is known.
 Independent noise on every count is fitted to that (constrained inference), which is post-processing: no count costs
@@ -379,9 +379,9 @@ def _unit_quantiles(image: Image, miss: float) -> Floats:
 
     In the cone of a facet the error is sum a_k E_k, a_k what its k-th corner is worth to the count, so that its
     characteristic function is the mean over the cones of prod 1 / (1 - i a_k s). It is symmetric and log-concave (the
-    marginal of a log-concave density), so that its tail is convex and is read as in `weighted_quantiles`. The part
-    that wraps around is at most Pr[largest |a| Gamma(d) > P/2]; a bound on the part that is cut off follows from |1 -
-    i a s| >= |a| s.
+    marginal of a log-concave density), so that its tail is convex and is read as in `weighted_quantiles`. The
+    part that wraps around is at most Pr[largest |a| Gamma(d) > P/2]. A bound on the cut-off part follows from
+    |1 - i a s| >= |a| s.
     """
     from scipy.special import gammaincc, gammaincinv
 
@@ -427,8 +427,9 @@ def _quantile(loads: Floats, share: Floats, far: float, wrapped: float, miss: fl
 class HullTables(WholeTables):
     """Noise of density e^(-gauge / noise_scale) on the counts that span a small image, the gauge that of its hull.
 
-    Guarantee: Pure(times / noise_scale), if one unit brings or replaces `times` rows. The rest of the other counts,
-    beyond their combination of these, moves between no neighbours and is added unchanged. Theorem `polytope-noise`.
+    Guarantee: Pure(times / noise_scale), if one unit brings or replaces `times` rows. The rest of the other
+    counts, beyond their combination of these, is the same for all neighbours and is added unchanged. Theorem
+    `polytope-noise`.
     """
 
     image: Image

@@ -2,8 +2,8 @@
 
 Among forests, AIC, BIC and the likelihood-ratio test choose the heaviest one, with the weight G_ij - penalty for each
 pair: G_ij is the likelihood ratio statistic of independence in the pair's table, and the penalty is 2, ln n or the 95%
-quantile of chi-squared (Chow, Liu 1968; Lauritzen 1996, section 4.4). Noise on a table inflates every G_ij. So a
-model chosen as if the noisy counts were exact has edges that come from the noise. Two ways account for the noise:
+quantile of chi-squared (Chow, Liu 1968; Lauritzen 1996, section 4.4). Noise on a table inflates every G_ij. So
+a model chosen as if the noisy counts were exact has edges caused by the noise. Two ways account for the noise:
 
 - `inflation` is the increase of a pair's statistic by noise alone; the penalty rises by the same amount; -
 `ForestSelection` never publishes a table: it chooses edge by edge, by a score that one row moves by at most 1 (theorem
@@ -111,7 +111,7 @@ def pair_tables(data: npt.ArrayLike) -> dict[Pair, npt.NDArray[np.int64]]:
 def chosen_forest(
     tables: Mapping[Pair, Any], columns: int, criterion: str, *, noise_variance: float | None = None
 ) -> frozenset[Pair]:
-    """The forest that a criterion chooses: as if the counts were exact, or with the noise accounted for."""
+    """The forest chosen by a criterion, as if the counts were exact or with the noise accounted for."""
     rows = float(np.mean([np.maximum(np.asarray(t, dtype=np.float64), 0).sum() for t in tables.values()]))
     cost = penalty(criterion, rows)
     if noise_variance is None:
@@ -134,9 +134,9 @@ def pair_score(table: npt.ArrayLike) -> int:
 class ForestSelection:
     """`edges` edges of a forest over binary columns, one after the other by permute-and-flip on `pair_score`.
 
-    Guarantee: Pure(epsilon), replace-one neighbours, n public: epsilon / edges for each edge. A pair that would close
-    a circle is no candidate, which is public given the edges before. Theorems `pair-dependence`, `permute-and-flip`.
-    Source: the greedy step of Chow, Liu 1968; private scores as in McSherry, Talwar 2007.
+    Guarantee: Pure(epsilon), replace-one neighbours, n public: epsilon / edges for each edge. A pair that would
+    close a circle is no candidate, which is public given the edges before. Theorems `pair-dependence`,
+    `permute-and-flip`. Source: the greedy step of Chow, Liu 1968; private scores as in McSherry, Talwar 2007.
     """
 
     epsilon: Exact

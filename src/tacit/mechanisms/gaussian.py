@@ -77,7 +77,7 @@ def least(meets: Callable[[Fraction], bool], start: Fraction, guess: float | Non
 
 
 def _around(meets: Callable[[Fraction], bool], guess: float) -> Fraction | None:
-    """The answer, if it lies within a thousandth of the guess: searched in growing steps around the guess."""
+    """The answer, if it lies within a thousandth of the guess, by a search in growing steps around the guess."""
     step, high, low = RELATIVE / 2, None, None
     while step < 1e-3 and (high is None or low is None):
         if high is None and meets(Fraction(guess * (1 + step))):
@@ -169,7 +169,7 @@ class Gaussian(AdditiveMechanism):
 
     @property
     def patterns(self) -> tuple[tuple[int, ...], ...]:
-        """The worst integer moves, in grid steps; an empty list if they are too many to sum."""
+        """The worst integer moves, in grid steps; an empty list if there are too many to sum."""
         return largest_moves(self.sensitivity.squared_steps(self.step), self.dimension)
 
     @property
@@ -414,7 +414,7 @@ class RoundedGaussian(ShapedMechanism, CellNoise):
 
     @property
     def exact_mu_squared(self) -> Fraction:
-        """Its own, rounded up: the event's float is further above it."""
+        """Its own value, rounded up, since the event's float is further above it."""
         return short_up(self.mu_squared)
 
     @property

@@ -295,8 +295,8 @@ class KNormDifference(ShapedMechanism):
 
     Guarantee: Pure(epsilon = 2 contribution / noise_scale) under replace-one, half of it under add-or-remove; or, for
     a HullGauge (the gauge of the move in the hull of K and -K), Pure(value / noise_scale), which is tight.
-    Assumptions: the statistic is a sum of contributions whose gauges are bounded as given; 0 is inside K. Theorem
-    `k-norm-difference` (sharper and corrected: see there). Compare Hall 2012, Prop. 1.3.4 and chapter 4.
+    Assumptions: the statistic is a sum of contributions whose gauges are bounded as given; 0 is inside K.
+    Theorem `k-norm-difference`, sharper and corrected. Compare Hall 2012, Prop. 1.3.4 and chapter 4.
     """
 
     sensitivity: Contribution | HullGauge

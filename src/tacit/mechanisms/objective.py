@@ -298,7 +298,7 @@ class ObjectivePerturbation(PerturbedMinimiser):
 
 
 def smallest_shrink(attempt: Callable[[int], T | None], most: int) -> T | None:
-    """The result for the smallest number of steps from 0 to `most` that has one: by doubling, then halving."""
+    """The result for the smallest number of steps from 0 to `most` with a result: by doubling, then halving."""
     tried: dict[int, T | None] = {}
 
     def made(shrink: int) -> T | None:

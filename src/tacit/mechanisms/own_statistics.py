@@ -495,9 +495,9 @@ class LeastSquares:
         neighbours: str | Neighbours = Neighbours.REPLACE_ONE,
         counted: bool = True,
     ) -> LeastSquares:
-        """The largest floor that a table passes at 95% whose rows have this least mean eigenvalue: a public guess.
+        """The largest floor that a table with this least mean eigenvalue passes at 95%: a public guess.
 
-        With `counted=False` as many rows are allowed for beyond `rows` as a table of that size needs to pass.
+        With `counted=False` the table may have as many rows beyond `rows` as a table of that size needs to pass.
         """
         from tacit.noise import DiscreteLaplace
 

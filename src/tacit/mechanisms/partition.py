@@ -116,7 +116,7 @@ class KeyDistribution:
         return out
 
     def draw(self, shape: tuple[int, ...], source: Source) -> AnyArray:
-        """J itself: one more than the number of entries that the uniform number reaches."""
+        """J itself: one more than the number of entries up to the uniform number."""
         words = source.words(math.prod(shape))
         found = np.searchsorted(self.high, words, side="left")
         after = np.searchsorted(self.high, words, side="right")
@@ -309,7 +309,7 @@ class PartitionSelection(Mechanism):
     @property
     @abstractmethod
     def noise_tail(self) -> tuple[Callable[[Any], Any], int, int]:
-        """ln Pr[noise >= t], the threshold, and how far the noise reaches: for intervals of supports."""
+        """ln Pr[noise >= t], the threshold, and the reach of the noise, for intervals of supports."""
 
     @property
     def exact_epsilon(self) -> None:
@@ -371,7 +371,7 @@ class OptimalSelection(PartitionSelection):
     soonest among those whose composition is (epsilon, delta) by the optimal composition theorem. Guarantee:
     Approximate(epsilon, delta), also for `release_counts`: with J of the distribution pi(j) - pi(j-1) a key is
     named where J <= n, and n - J then is (e, d)-private itself, so the count comes with the name. This is
-    sharper than truncated geometric noise, which needs a delta that fits. Theorem `partition-selection`.
+    sharper than truncated geometric noise, which needs a particular delta. Theorem `partition-selection`.
     Source: Desfontaines, Voss, Gipson, Mandayam 2022; Kairouz, Oh, Viswanath 2017.
     """
 

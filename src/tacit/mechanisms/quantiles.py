@@ -102,7 +102,7 @@ def quantiles(
 
 
 def _point(below: Floats, rank: Floats, bins: int) -> tuple[npt.NDArray[np.int64], Floats]:
-    """The bin (from 0) that is one past the number of bins with F(t) < rank, and the place inside it."""
+    """The bin (from 0) one past the number of bins with F(t) < rank, and the place inside it."""
     short = below[..., 1:] < rank
     at = np.minimum(short.sum(axis=-1), bins - 1)
     left = np.take_along_axis(below, at[..., None], axis=-1)

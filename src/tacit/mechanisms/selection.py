@@ -69,7 +69,7 @@ class Chosen:
 
 
 def exact_scores(scores: Sequence[Exact] | npt.NDArray[Any]) -> list[Fraction]:
-    """Scores as exact rationals, larger is better; finite, at least one."""
+    """Checks scores as exact rationals, larger is better; finite, at least one."""
     found: list[Fraction] = []
     for score in scores:
         if isinstance(score, bool) or not isinstance(
@@ -445,8 +445,8 @@ class IntervalExponential(Mechanism):
     """Pr[x] proportional to e^(-|x - value| / noise_scale) over the grid points of a public interval; exact.
 
     Guarantee: Pure(epsilon) with epsilon = D / noise_scale + ln(Z(low + D) / Z(low)), D the sensitivity and Z the
-    normaliser, which is the largest loss. The general theorem would charge 2 D / noise_scale: on a long
-    interval that is twice too much. Assumption: one number on the grid, the interval public; values are clamped.
+    normaliser, which is the largest loss. The general theorem would charge 2 D / noise_scale, which on a long
+    interval is twice too much. Assumption: one number on the grid, the interval public; values are clamped.
     Theorem `exponential-interval` (sharper). Source: Hall 2012, Prop. 1.3.5 and the remark after it.
     """
 

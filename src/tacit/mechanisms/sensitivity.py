@@ -46,8 +46,7 @@ class Sensitivity(ABC):
 
         `records` is the number of records of one unit that were rounded separately (at most m for a person with
         at most m rows, size times that for a group): between neighbours each is one that goes and one that
-        comes, both rounded by at most spacing / 2. It is 1 where the whole statistic is rounded once, at the
-        end.
+        comes, both rounded by at most spacing / 2. It is 1 if the whole statistic is rounded once, at the end.
         """
 
 

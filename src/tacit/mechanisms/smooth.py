@@ -156,7 +156,7 @@ def smooth_bound(
 
 
 def _logs(sizes: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Natural logarithms of integers that are at least 0, of any length; -inf for 0."""
+    """Natural logarithms of non-negative integers of any length; -inf for 0."""
     if sizes.dtype == object:
         logs = np.vectorize(lambda v: math.log(v) if v > 0 else -math.inf, otypes=[np.float64])
         return np.asarray(logs(sizes))

@@ -193,7 +193,7 @@ class Impossible:
         return Impossible(keys=found)
 
     def within_reach(self, domain: int) -> None:
-        """Refuses, from the declaration alone, a test that leaves too few cells to find by drawing, or a wrong count.
+        """Refuses, from the declaration alone, a test that leaves too few cells for random draws, or a wrong count.
 
         Empty cells that pass are drawn until a possible one is met. Its running time must not depend on the
         occupied cells, so at least one cell in 256 must be possible in domains that are too large to list.
@@ -444,7 +444,7 @@ def tails(noise: Laplace | Gaussian) -> NoiseTails:
 
 
 def threshold_risk(noise: Laplace | Gaussian, threshold: int, counts: npt.ArrayLike) -> Floats:
-    """r_t(c) for each true count; a negative threshold lets negative values through, which count unchanged."""
+    """r_t(c) for each true count. A negative threshold releases negative values too, which count unchanged."""
     return tails(noise).risk(threshold, counts)
 
 

@@ -80,7 +80,7 @@ class SparseRankSelection(Selections):
     distances are equal. So it chooses a run first and then a range in it, both exactly, and visits no empty
     range. The weights w are public: 1 for every range, and for each power of ten a 32nd of that for all of its
     multiples together. So a repeated round number is found as in a coarse grid, and evenly lying rows as in a
-    fine one. `origin` is the place of the number 0, in ranges, and `unit` the number of ranges for one; 0 for
+    fine one. `origin` is the place of the number 0, in ranges, and `unit` the number of ranges in one; 0 for
     weights of 1. Guarantee: Pure(epsilon), as `RankSelection`. Assumptions: one histogram a cell over public
     ranges; a unit has at most `rows` rows in all cells together. Theorem `rank-selections`. Source: Smith 2011;
     McSherry, Talwar 2007 (weights); Kaplan, Schnapp, Stemmer 2022.
@@ -190,7 +190,7 @@ class SparseRankSelection(Selections):
         )  # fmt: skip
 
     def _choose(self, runs: Runs, target: Fraction, rows: int, source: Source) -> int:
-        """One word for the run, one for the place in it."""
+        """One word for the run, and one for the place in it."""
         rate, word = float(self.rate), int(source.words(1)[0])
         upto = np.cumsum(runs.weights * np.exp(-rate * runs.distances(float(target))))
         wanted = word * 2.0**-64 * upto[-1]

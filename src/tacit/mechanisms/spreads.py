@@ -56,7 +56,7 @@ class BoxSum:
 
 
 def _listed(live: list[float]) -> tuple[Floats, Floats]:
-    """|W| on a grid, and how likely each of its places is."""
+    """|W| on a grid, with the probability of each place."""
     step = min(live) / GRID
     density = np.ones(1)
     for w in live:
@@ -198,11 +198,11 @@ class PartNoise(Mechanism):
     def release_parts(
         self, parts: Sequence[AnyArray], *, cells: Callable[[], AnyArray], source: Source | None
     ) -> list[AnyArray]:
-        """The parts with noise, in order; `cells` gives the finest table, for noise that is on its cells."""
+        """The parts with noise, in order. `cells` gives the finest table, for noise on its cells."""
 
     @abstractmethod
     def half_widths(self, parts: int, confidence: Fraction, *, coordinates: int = 1) -> list[Floats]:
-        """The bound on the noise of each cell of each part, for `coordinates` of them at once."""
+        """The bound on the noise of each cell of each part, for `coordinates` cells at once."""
 
     @abstractmethod
     def mean_errors(self, parts: int) -> list[float]:

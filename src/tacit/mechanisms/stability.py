@@ -1,7 +1,7 @@
 """Histograms over unknown keys, by stability: only occupied cells get noise, and only large ones are released.
 
 Keys of no unit never appear, so the domain may be unbounded. The price is delta, the probability of releasing a
-cell which one unit alone occupies. It is computed exactly for everything that one unit can do.
+cell which one unit alone occupies. It is computed exactly for every possible change by one unit.
 """
 
 from __future__ import annotations
@@ -81,9 +81,9 @@ class StableHistogram(Mechanism):
     Guarantee: with d the largest probability of releasing any cell which a unit occupies alone, delta(epsilon)
     = d + (1 - d) delta_noise(epsilon), and d is computed exactly: 1 - prod_k Pr[v_k + Z <= threshold], largest
     over the possible changes by a unit (`unit`). With Laplace noise (sensitivity / noise_scale, d), which is
-    reached. Assumptions: the noise's sensitivity and `unit` are true of the counts; the threshold is fixed in
-    advance and is at least the largest count a unit can have alone. Theorem `stability-threshold`. Source:
-    Korolova, Kenthapadi, Mishra, Ntoulas 2009; Bun, Nissim, Stemmer 2016.
+    reached. Assumptions: the noise's sensitivity and `unit` are true of the counts. The threshold is fixed in
+    advance and is at least the largest count of a unit alone. Theorem `stability-threshold`. Source: Korolova,
+    Kenthapadi, Mishra, Ntoulas 2009; Bun, Nissim, Stemmer 2016.
     """
 
     threshold_is_fixed: ClassVar[bool] = True
@@ -111,9 +111,7 @@ class StableHistogram(Mechanism):
         self._consistent()
 
     def _consistent(self) -> None:
-        """The cells that a unit can occupy alone are one possible move of the counts, and the noise must cover at
-        least that.
-        """
+        """The cells that a unit can occupy alone are one possible move of the counts, which the noise must cover."""
         unit, sensitivity = self.unit, self.noise.sensitivity
         assert unit.total is not None
         full, rest = divmod(unit.total, unit.each)
@@ -222,7 +220,7 @@ class StableHistogram(Mechanism):
     def release(self, counts: npt.ArrayLike, *, source: Source | None = None) -> StableReleased:
         """The released ones of the occupied cells, and their noisy counts. Every count is at least 1.
 
-        The caller sorts the released cells (by key), since the order in which they came may reveal something.
+        The caller sorts the released cells (by key), because their order of arrival may reveal something.
         """
         source = source if source is not None else default_source()
         true = integer_array(counts, name="counts")

@@ -35,7 +35,7 @@ SLACK = 1 - Fraction(1, 1 << 40)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """epsilon alone (Laplace), or with a delta: then Gaussian noise with a total mu is possible too."""
+    """epsilon alone (Laplace), or epsilon with a delta, which also allows Gaussian noise with a total mu."""
 
     epsilon: Fraction
     delta: float | None
@@ -407,7 +407,7 @@ def disjoint_blocks(matrix: Integers) -> list[Integers]:
 
 
 def independent_rows(matrix: Integers) -> npt.NDArray[np.int64]:
-    """The places of the first rows that span all of them.
+    """The places of the first rows that span all rows.
 
     Found modulo a prime, where independent rows are independent over the rationals too.
     """

@@ -310,9 +310,9 @@ def _joined(tables: Sequence[AnyArray]) -> AnyArray:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CellSums(TableMechanism):
-    """Noise on cells, which the counts of the tables add up: `sums` has the place of each cell in each table.
+    """Noise on cells, which the counts of the tables add up. `sums` has the place of each cell in each table.
 
-    Guarantee: that of the noise on the cells. A count that adds up k of them errs like sqrt(k) cells.
+    Guarantee: that of the noise on the cells. A count that adds up k cells errs like sqrt(k) of them.
     """
 
     noise: Laplace | RoundedGaussian

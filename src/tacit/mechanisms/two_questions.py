@@ -33,7 +33,7 @@ _BERRY_ESSEEN = 0.56
 class JointTable:
     """Estimated numbers of people by both answers, a row a category of the first question.
 
-    `noise_std` is that of each estimate at the estimated table, and `low`, `high` are normal intervals with it.
+    `noise_std` belongs to each estimate at the estimated table, and `low`, `high` are normal intervals with it.
     `normal_error` bounds the distance of an estimate's distribution from a normal one with the right standard
     deviation:
     an interval covers with the stated confidence less twice this.
@@ -89,7 +89,7 @@ class IndependenceTest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TwoQuestions(Mechanism):
-    """Two local mechanisms, each asked of the same people, with noise of their own.
+    """Two local mechanisms for the same people, with separate noise.
 
     Guarantee: Pure(epsilon_1 + epsilon_2) for the pair of answers of each person; reached. With phi_i = (1[answer names
     i] - q)/(p - q) for each question, the sum over people of phi_i psi_j is unbiased for the number of people in cell

@@ -119,7 +119,7 @@ class FormulaBody(Body):
     """A convex body given by a sampler: a formula in the primitives whose value is uniform on the body.
 
     Assumption (the caller's proof): `sampler(draws)` is uniform on a convex body that contains 0 when the
-    primitives are ideal. It is written with +, -, *, / and `root`, for both kinds of real. A formula does not
+    primitives are ideal. The formula uses +, -, *, / and `root`, for both kinds of real. A formula does not
     determine its moments. `declared_mean` (0 for a symmetric body) and `declared_covariance` of the uniform
     point are the caller's; without them no variance is known. They do not determine the distribution of one
     coordinate.
@@ -247,7 +247,7 @@ class KNormVector(ContinuousDistribution):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference(ContinuousDistribution):
-    """A - B for independent A, B with the same distribution; for bodies that are not symmetric."""
+    """A - B for independent A, B with the same distribution, for asymmetric bodies."""
 
     distribution: ContinuousDistribution
 

@@ -300,7 +300,7 @@ def _float_real(value: Fraction | CertifiedReal) -> Enclosure:
 
 
 def _round_floats(reals: Enclosure, step: Fraction) -> tuple[AnyArray, npt.NDArray[np.bool_]]:
-    """floor(x / step + 1/2), and whether the enclosure leaves no doubt of it."""
+    """floor(x / step + 1/2), and whether the enclosure decides it."""
     try:
         inverse = float(1 / step)
     except OverflowError:

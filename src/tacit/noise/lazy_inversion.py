@@ -88,7 +88,7 @@ class Uniform:
 
 @dataclass(frozen=True, slots=True)
 class _Guide:
-    """base[key(v)] boundaries lie in higher cells; at most `compares` more lie in the cell of v."""
+    """base[key(v)] boundaries lie in higher cells, and at most `compares` more in the cell of v."""
 
     base: npt.NDArray[np.int32]
     compares: int

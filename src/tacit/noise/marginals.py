@@ -47,7 +47,7 @@ class Marginal(ABC):
         """Pr[Z > z]."""
 
     def _cumulative(self, z: Floats) -> Floats:
-        """Pr[Z <= z]; symmetric distributions have it from the other tail."""
+        """Pr[Z <= z]; for symmetric distributions from the other tail."""
         return self._survival(-z)
 
     @property
@@ -66,7 +66,9 @@ class Marginal(ABC):
 
     @property
     def _fine(self) -> float:
-        """Standard deviations in steps from which rounding adds 1/12 to the variance, to 10^-9 of it (Sheppard)."""
+        """The number of standard deviations in steps from which rounding adds 1/12 to the variance, to 10^-9 of
+        it (Sheppard).
+        """
         return 256.0
 
     # --- for readers ---------------------------------------------------------------------------------------
@@ -190,7 +192,7 @@ class RoundedMarginal:
 
 @lru_cache(maxsize=256)
 def _moments(law: RoundedMarginal) -> tuple[float, float]:
-    """Mean and variance in steps: sums of tails on coarse grids; on fine ones the variance of X and 1/12."""
+    """Mean and variance in steps: sums of tails on coarse grids; on fine grids the variance of X and 1/12."""
     one, step = law.marginal, float(law.step)
     center, spread = one.mean / step, one.std / step
     if not spread < one._fine:
@@ -212,8 +214,8 @@ class ExponentialSums(Marginal):
     """sum_k a_k e_k with standard exponentials e_k, the loads a chosen among some with given weights.
 
     The part above 0 is the time that a chain stays in its states, of mean a_k each, after the negative part has run:
-    alpha prod (I + b_k A)^-1 e^(-A z) 1, A of the states that remain. No term is negative but on the diagonal, so that
-    nothing cancels however near two loads are.
+    alpha prod (I + b_k A)^-1 e^(-A z) 1, A of the states that remain. No term is negative except on the
+    diagonal, so nothing cancels however near two loads are.
     """
 
     loads: Loads
@@ -314,8 +316,8 @@ def _chain(loads: tuple[float, ...]) -> tuple[npt.NDArray[np.float64] | None, Fl
 class Inverted(Marginal):
     """A symmetric distribution by its characteristic function phi at t_j = (j + 1/2) pi / far.
 
-    Pr[Z > z] = 1/2 - sum_j sin(t_j z) phi(t_j) / (pi (j + 1/2)), off by at most Pr[|Z| > far] and by what is cut off
-    beyond the last point (Davies 1973).
+    Pr[Z > z] = 1/2 - sum_j sin(t_j z) phi(t_j) / (pi (j + 1/2)), with an error of at most Pr[|Z| > far] and the
+    terms beyond the last point (Davies 1973).
     """
 
     values: tuple[float, ...] = field(repr=False)

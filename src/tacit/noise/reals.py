@@ -3,7 +3,7 @@
 Uniform: its bits are words. Exponential: floor(2^b E) is geometric with q = exp(-2^-b), and its further
 bits are independent truncated geometrics. Normal: a block of width 1/32 by lazy inversion, a uniform place in it,
 kept with chance exp(-(x^2 - x0^2)/2). The bits drawn after the decision play no part in it, so they are still
-uniform. So each draw is a random interval that shrinks, without end, to an exact draw.
+uniform. So each draw is a shrinking random interval around an exact draw.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ MOST_TERMS = 1 << 12
 
 
 def _summed(name: str, value: Exact) -> bool:
-    """Whether a sum of exponentials serves: a multiple of 1/2, and not too long."""
+    """Whether a sum of exponentials is suitable: a multiple of 1/2, and not too long."""
     twice = 2 * exact_parameter(name, value)
     return twice.denominator == 1 and twice <= 2 * MOST_TERMS
 

@@ -69,7 +69,7 @@ class Aggregator:
 
     # --- collecting ---------------------------------------------------------------------------------------
     def handle(self, raw: bytes) -> None:
-        """Takes a holder's message; ignores doubles and late ones, and refuses altered ones."""
+        """Takes a holder's message, ignores repeated and late ones, and refuses altered ones."""
         message = read(raw, session=self.session.id, keys=list(self.session.keys))
         if message.sender == AGGREGATOR or message.kind not in STAGES:
             raise BadMessage(what="a message", reason="it is not one of a holder")
@@ -152,7 +152,9 @@ class Aggregator:
         return dict.fromkeys(senders, self._write("roster", body=body, lengths=lengths))
 
     def settle_members(self, senders: list[int]) -> None:
-        """Close the stage of shares with these members; a recomputation of a sum has a list and no sealed shares."""
+        """Closes the stage of shares with these members; a recomputation of a sum has a list and no sealed
+        shares.
+        """
         self._need(senders, self.session.least, "shared their secrets", charged="nobody was charged")
         if self.stage != "shares" or senders != sorted(set(senders)) or not set(senders) <= set(self._roster):
             raise BadMessage(what="the list of members", reason="it is not a part of the roster, in order")
@@ -420,7 +422,7 @@ def serve(
     opened: list[socket.socket] = []
 
     def listen(link: socket.socket) -> None:
-        """Everything that one connection sends; a broken message ends this connection only."""
+        """Everything sent by one connection; a broken message ends this connection only."""
         with contextlib.suppress(OSError, BadMessage, ssl.SSLError):
             inside = context.wrap_socket(link, server_side=True)
             opened.append(inside)
@@ -471,7 +473,7 @@ def serve(
 def take_part(
     holder: KeptHolder, *, address: tuple[str, int], certificate: Path, patience: float = 360.0
 ) -> None:
-    """Answer the aggregator at this address, which must have that certificate, until this holder has revealed.
+    """Answers the aggregator at this address, which must have that certificate, until this holder has revealed.
 
     The holder's state is in a file: a restarted process continues with the lists that it signed.
     """

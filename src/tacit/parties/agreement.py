@@ -1,7 +1,7 @@
 """An agreement as a TOML file: [protect], [schema.*], [spend], [joint], [[holder]], [[release]].
 
 It is a plan without data. Everybody has the same file, and each holder a plan of its own that names its table,
-budget and ledger. The words are those of plans; every word is looked up in a closed list.
+budget and ledger. The words are those of plans, each from a closed list.
 """
 
 from __future__ import annotations
@@ -207,7 +207,8 @@ def read_message(path: Path) -> bytes:
 class Carried:
     """The state of a collection: the stage, the missing holders, the messages to send, or the sum.
 
-    `sent` are the messages that follow from the last stage that was closed, `sent_after`: now, or in an earlier call.
+    `sent` are the messages that follow from the last closed stage, and `sent_after` says whether it was closed
+    now or in an earlier call.
     """
 
     stage: str

@@ -333,7 +333,7 @@ def _state_key(key: Ed25519PrivateKey, session: Session) -> bytes:
 
 
 def write_private(path: Path, body: bytes) -> None:
-    """A file that its owner alone may read, whole or absent, on the disk when this returns."""
+    """A file that only its owner may read, whole or absent, and durable when this returns."""
     beside = path.with_name(path.name + ".new")
     try:
         beside.unlink(missing_ok=True)
@@ -408,7 +408,7 @@ class KeptHolder:
         )  # fmt: skip
 
     def start(self) -> bytes:
-        """Begins; an earlier session gives the same first message, with the same keys."""
+        """Begins a session; an earlier one gives the same first message, with the same keys."""
         if self.path.exists() or self.path.is_symlink():
             self._load()
             return self._sent

@@ -1,6 +1,6 @@
 """Joint releases: the curator's statistics of several tables that nobody pools.
 
-All holders declare one schema, one unit and the same asks; their digest is part of every message. It is the
+All holders declare one schema, one unit and the same queries, whose digest is part of every message. It is the
 digest of the request (`tacit.curator.request`): it contains no choice, no computed number and no sentence. Each
 holder reads its own table through its own curator, which bounds, clamps and rounds, and charges its own ledger
 first. Then it adds its share of the noise and sends the sum masked. The second half of this file makes releases
@@ -157,7 +157,7 @@ class Joint:
         return replace(plan, digest=sha256(canonical(self._request(), what="agreement")))
 
     def _request(self) -> dict[str, Any]:
-        """The queries for all holders together. A request to one of them is another one."""
+        """The queries for all holders together. A request to one of them is another request."""
         asked = request_text(
             self.asks, schema=self.schema, unit=self.unit, total=self.price, given=None, reading={}
         )
@@ -317,7 +317,7 @@ class Joint:
         return self._about(PROTOCOL)
 
     def _about(self, protocol: int) -> bytes:
-        """The same text for a protocol; the coverage of the first one is needed to verify its releases."""
+        """The same text for a protocol; verification of releases under the first one needs its coverage."""
         if protocol != 1:
             return bytes.fromhex(self._plan.digest)
         said: dict[str, Any] = {
@@ -329,7 +329,9 @@ class Joint:
         return bytes.fromhex(sha256(canonical(said, what="agreement")))
 
     def vector(self, answers: Sequence[NoisyParts]) -> Words:
-        """A holder's noisy parts modulo 2^64: the sum modulo 2^64 is a function of the sum, so every promise stays."""
+        """A holder's noisy parts modulo 2^64. The sum modulo 2^64 is a function of the sum, so every promise
+        remains valid.
+        """
         pieces = []
         for r, noisy in zip(self._plan.releases, answers, strict=True):
             for name, _ in layout(r.question, r.assignment):
@@ -374,7 +376,7 @@ class Joint:
         source: Source | None = None,
         table: str = "",
     ) -> Holder:
-        """A curator's part in a session: it charges and reads when the masks are agreed, and not before."""
+        """A curator's part in a session, which charges and reads only when the masks are agreed."""
         return Holder(
             session=session, index=index, key=key, contribute=self.contribution(curator, session), source=source,
             table=table, rehearsal=curator.made_up or not curator.publishable,
@@ -401,7 +403,7 @@ class Joint:
         )  # fmt: skip
 
     def contribution(self, curator: Curator, session: Session) -> Callable[[], Words]:
-        """Makes a curator's vector, once, of its present version: charged first."""
+        """Makes a curator's vector of its present version, once, after the charge."""
         plan, joined = self.check(curator), curator.version
         if session.about != self._about(session.protocol):
             raise InvalidParameter(

@@ -1,7 +1,7 @@
 """A joint plan in the form of tacit 0.1.0, frozen here with its sentences, only to verify releases of that version.
 
 Sessions of 0.1.0 use the first protocol, and cannot be continued. Their ids and certificates cover a digest of
-what was asked and chosen, with sentences. The rest of that form is in `tacit.curator.request_0_1_0`.
+request, choice and sentences. The rest of that form is in `tacit.curator.request_0_1_0`.
 """
 
 from __future__ import annotations

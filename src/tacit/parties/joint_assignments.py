@@ -149,7 +149,7 @@ class JointDensityFit(PureDensityFit):
 
     @property
     def largest(self) -> int:
-        """The largest addition of one row to a number, in steps: a cosine or a sine, rounded."""
+        """The largest addition of one row to a number, in steps: a rounded cosine or sine."""
         return math.ceil(1 / self.spacing) + 1
 
     @property

@@ -76,7 +76,7 @@ def seal(key: bytes, plain: bytes, about: bytes) -> bytes:
 
 
 def open_sealed(key: bytes, sealed: bytes, about: bytes) -> bytes:
-    """The sealed content, or an error if a bit of it or of its context was changed."""
+    """The sealed content, or an error if a bit of the content or of its context was changed."""
     try:
         return AESGCM(key).decrypt(NONCE, sealed, about)
     except InvalidTag:

@@ -1,7 +1,7 @@
 """The noise of a joint release: each holder's part, the sum of the remaining parts, and its cost.
 
 A holder draws a share. The guarantee counts h shares, the error counts the shares of all remaining holders (theorem
-`honest-survivors`). Errors are computed in floats, rounded against the reader: no privacy rests on them.
+`honest-survivors`). Errors are computed in floats, rounded against the reader; no privacy depends on them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ THEOREMS = ("honest-survivors", "secure-sum", "one-list-of-survivors")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JointNoise(CellNoise):
-    """Shares of noise that together are whole for `honest` holders; each of the `remaining` holders adds one."""
+    """Shares of noise that are complete for `honest` holders together; each of the `remaining` holders adds one."""
 
     honest: int
     remaining: int
@@ -279,7 +279,7 @@ def _event(variance: Fraction, steps: int, moved: int) -> Event:
 
 @lru_cache(maxsize=64)
 def _calibrated(epsilon: Fraction, delta: Fraction, steps: int, moved: int) -> Fraction | None:
-    """By bisection on ln variance; every candidate is accounted, so that an error only costs accuracy."""
+    """By bisection on ln variance. Every candidate is accounted, so an error only costs accuracy."""
     target, size = down(epsilon), down(delta)
 
     def fits(variance: Fraction) -> bool:

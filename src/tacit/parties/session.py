@@ -276,7 +276,9 @@ class Ring:
 
 
 def most_gone(side: int) -> int:
-    """The number of neighbouring holders that may be gone: of 2 side + 1 keepers, side + 1 always remain."""
+    """The largest number of lost neighbouring holders: at least side + 1 of the 2 side + 1 that keep shares
+    always remain.
+    """
     return side // 2
 
 
@@ -293,7 +295,7 @@ def surrounded(*, holders: int, corrupt: int, side: int, threshold: int) -> floa
 
 
 def refused(*, holders: int, gone: int, side: int) -> float:
-    """A bound on the chance that lost holders, if they are drawn at random, make the others refuse their list."""
+    """A bound on the probability that randomly lost holders make the others refuse their list."""
     return up(
         min(
             holders * at_least(total=holders, marked=gone, drawn=side, count=most_gone(side) + 1), Fraction(1)

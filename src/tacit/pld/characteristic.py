@@ -106,7 +106,7 @@ class CharacteristicComposition:
     # -- where to look -----------------------------------------------------------------------------
 
     def _sampled(self) -> CharacteristicComposition:
-        """A few parts in place of all: the largest of each kind, and an even sample of the others."""
+        """A small sample of the parts: the largest of each kind, and an even selection of the others."""
         if len(self.members) <= _ALL:
             return self
         chosen: list[tuple[Pair, int]] = []
@@ -166,7 +166,7 @@ class CharacteristicComposition:
     # -- the answer --------------------------------------------------------------------------------
 
     def prepare(self, saddle: SaddlePoint, frequency: float) -> bool:
-        """Nodes for this tilt and frequencies up to this one; False if they would be too many."""
+        """Nodes for this tilt and frequencies up to this one; False if there would be too many."""
         low, high = saddle.tilt - saddle.down * 1.01, saddle.tilt + saddle.up * 1.01
         most = max(2048, min(1 << 15, _MOST_NODES // max(1, len(self.members))))
         reach = QuadratureRange(low=low, high=high, frequency=frequency, most=most)
@@ -188,7 +188,7 @@ class CharacteristicComposition:
         return True
 
     def solve(self, spread: float, tilt: float, epsilon: float, delta: float) -> SmoothedCurve | None:
-        """The curve around epsilon, smoothed by `spread`; None if this way cannot certify it."""
+        """The curve around epsilon, smoothed by `spread`; None if this method cannot certify it."""
         assert self._rough is not None
         saddle = saddle_point(self._rough, spread, tilt, epsilon, delta, self.total, self.rare)
         for _ in range(_SHORTER if self.rare else 0):

@@ -22,7 +22,7 @@ def _products(curves: Directions) -> tuple[Product, ...]:
 
 
 def _single(curves: Directions) -> Pair | None:
-    """The pair itself, if the curves are those of one pair in one direction."""
+    """The pair itself, if the curves belong to one pair in one direction."""
     return _products(curves)[0].single if len(curves) == 1 else None
 
 

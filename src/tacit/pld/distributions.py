@@ -368,7 +368,7 @@ class CurvePLD(PrivacyLossDistribution):
 
     @staticmethod
     def two_sided(upper: Callable[[Floats], Floats]) -> CurvePLD:
-        """From delta(epsilon >= 0) that holds in both directions: 1 - t + t h(1/t) below t = 1."""
+        """From delta(epsilon >= 0) in both directions: 1 - t + t h(1/t) below t = 1."""
 
         def values(losses: Floats) -> Floats:
             bound = np.minimum(upper(np.abs(losses)), 1.0)
@@ -703,7 +703,7 @@ _RESOLVED = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MixedPLD(PrivacyLossDistribution):
-    """Laws of equally many pairs each, and their weights as columns, which are right to a few units."""
+    """Distributions of equally many pairs each, and their weights as columns with errors of a few units."""
 
     laws: tuple[PrivacyLossDistribution, ...]
     weights: tuple[Floats, ...]

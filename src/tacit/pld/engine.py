@@ -85,7 +85,9 @@ class GridComposition:
     def solve(
         self, step: float, tilt: float, epsilon: float, delta: float, variance: float
     ) -> CertifiedCurve:
-        """Grids every part, tilts, bounds the window and multiplies; `variance` is about that of the tilted loss."""
+        """Grids every part, tilts, bounds the window and multiplies. `variance` is an estimate of that of the
+        tilted loss.
+        """
         right, left = max(delta * 1e-8 / self.total, 1e-305), 1e-11 / self.total
         spread = math.sqrt(self.total) * step / 2
         sigma = max(math.sqrt(variance), step)
@@ -193,7 +195,7 @@ class CompositionEngine:
         self._characteristic = transform_for(parts, self.exact)
 
     def _moments(self, right: float) -> LogMoments:
-        """Log-moments on each part's own coarse grid; among many parts, an even sample represents all."""
+        """Log-moments on each part's own coarse grid; an even sample represents many parts."""
         if right not in self._rough and self._characteristic is not None:
             if (rough := self._characteristic.rough()) is not None:
                 self._rough[right] = rough
@@ -247,7 +249,7 @@ class CompositionEngine:
         return tilt, rough.moments(tilt)[1]
 
     def _nearer(self, delta: float, tilt: float, guess: float) -> tuple[float, float, float]:
-        """(tilt, epsilon, how fast ln delta falls there), by a first estimate if rare large losses hide them.
+        """(tilt, epsilon, slope of ln delta there), by a first estimate if rare large losses hide them.
 
         At the saddle point of delta the tilted law of rarely sampled noise has a second hump far beyond epsilon.
         """
@@ -523,7 +525,7 @@ def _crossed(upper: Callable[[float], float], delta: float, near: float | None =
     """
 
     def height(epsilon: float) -> float:
-        """Above 0 if and only if the curve is above delta: logarithms that agree do not decide."""
+        """Above 0 if and only if the curve is above delta; equal logarithms do not decide."""
         value = upper(epsilon)
         if value > delta:
             return max(math.log(value) - math.log(delta), 1e-300)

@@ -465,7 +465,7 @@ def _chernoff_put(c: float, s: float) -> float:
 
 
 def chord(solved: CertifiedCurve, bottom: int, top: int, delta: float) -> float:
-    """The point where the chord between two nodes crosses delta: the curve is convex in e^epsilon, hence below it."""
+    """The crossing of delta by the chord between two nodes; the curve is convex in e^epsilon, hence below it."""
     step = solved.composed.step
     left, right = solved.above(bottom * step), solved.above(top * step)
     if not left > delta >= right:

@@ -229,7 +229,7 @@ class Product:
     def epsilon(self, delta: float, *, tolerance: float = TOLERANCE, known: float = 0.0) -> Interval:
         """Enclosure of the smallest epsilon >= 0 with H_epsilon <= delta (math.inf if no epsilon is enough).
 
-        If it is at most `known`, any enclosure below that will do: another direction is worse.
+        If it is at most `known`, any enclosure below that is enough, because another direction is worse.
         """
         require(0 <= delta <= 1, parameter="delta", value=delta, must="lie in [0, 1]")
         if delta == 1:
@@ -378,7 +378,7 @@ def kullback_leibler(pair: Pair) -> float:
 
 
 def _integral(pair: Pair, top: float, *, power: int) -> tuple[float, float]:
-    """The trapezoidal rule for h(t)/t^power on [1, e^reach], and the rest of h/t^2 beyond; and the reach."""
+    """The trapezoidal rule for h(t)/t^power on [1, e^reach], the rest of h/t^2 beyond, and the reach."""
     reach = top if math.isfinite(top) and top < 500 else _reach(pair)
     if reach == 0:
         return 0.0, 0.0
@@ -566,7 +566,7 @@ def above(pairs: Sequence[Pair]) -> Pair:
 
 
 def _runs(members: list[_Member], most: int) -> list[list[_Member]]:
-    """At most this many runs: each time, the run that would lose most is cut at its widest gap."""
+    """At most this many runs, by repeatedly cutting the run with the largest loss at its widest gap."""
 
     def entry(run: list[_Member], order: int) -> tuple[float, int, int, float, list[_Member]]:
         worst, axis, middle = 0.0, 0, 0.0

@@ -204,7 +204,7 @@ def _tail(mu: float, power: float, lost: float) -> float:
 
 
 def _strip(mu: float, reach: QuadratureRange) -> tuple[float, float]:
-    """Half-width of the strip that is used, and the spacing of nodes that it allows."""
+    """Half-width of the strip, and the spacing of nodes that it allows."""
     strip = min(math.pi / (2 * mu), STRIP)
     theta = strip * mu
     cost = strip**2 / 2 - reach.power * math.log(math.cos(theta / 2)) + reach.frequency * theta
@@ -327,7 +327,7 @@ class Quadrature:
     """Discrete Gaussian noise: noise_std >= 1 of each row, and the sensitivity."""
 
     def tilted(self, tilt: float) -> tuple[Floats, Floats, Floats]:
-        """(ln A, weights, blur): A = sum_j mass_j e^(tilt loss_j), weights the shares in it.
+        """(ln A, weights, blur): A = sum_j mass_j e^(tilt loss_j), with the shares in it as weights.
 
         With blur_0 and blur_1 of a row, its transform at tilt + iw is right to blur_0 + w blur_1, relatively.
         """
@@ -413,10 +413,10 @@ def layered(members: Sequence[tuple[Pair, int]], reach: QuadratureRange) -> Quad
 
 
 def mixed(parts: Sequence[Quadrature], weights: Sequence[Sequence[float]]) -> Quadrature:
-    """Nodes of pairs that a coin chooses: those of all parts, by the weights of each part's rows.
+    """Nodes of pairs chosen by a coin: those of all parts, by the weights of each part's rows.
 
     Each part's transform is right to its error times the larger of 1 and its value at frequency 0: together to at most
-    twice the largest error in the same measure. Between the cells of two parts lies one in which no density is known.
+    twice the largest error in the same measure. Between the cells of two parts lies one without a known density.
     """
     shares = [column(list(row)) for row in weights]
     both = list(zip(parts, shares, strict=True))

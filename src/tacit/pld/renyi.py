@@ -225,8 +225,8 @@ def without_replacement_renyi(products: tuple[Product, ...], rate: float, order:
 def without_replacement_at_least(products: tuple[Product, ...], rate: float, order: float) -> float:
     """A lower bound on `without_replacement_renyi`, in floats, from a few divergences; 0 if it is unknown.
 
-    Divergences rise with the order, so that each term of the expansion is at least that of an earlier mark. It only
-    decides which orders need not be computed.
+    Divergences rise with the order, so that each term of the expansion is at least that of an earlier mark. It
+    only decides which orders are skipped.
     """
     import numpy as np
     from scipy.special import gammaln

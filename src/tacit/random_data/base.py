@@ -31,7 +31,7 @@ def gamma_parameter(value: object, name: str = "gamma") -> Fraction:
 
 
 def rows_parameter(value: object, name: str = "rows") -> int:
-    """The number of rows, public and at least two: a single row has no others to be among."""
+    """The number of rows, public and at least two, because a single row has no others to be among."""
     n = whole(name, value, least=1)
     if n < 2:
         raise InvalidParameter(

@@ -118,7 +118,7 @@ def grid_value(value: Exact, spacing: Exact) -> AnyArray:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleasedStatistic:
-    """A noisy statistic; `level` is the chosen bound on h, if it was chosen privately and may be published."""
+    """A noisy statistic; `level` is the chosen bound on h, if the choice was private."""
 
     released: Released
     level: Fraction | None
@@ -345,7 +345,7 @@ class ChangesByQuantile(_Changes):
         return (INDEPENDENT_DRAWS, LARGEST_CHANGE, MOST_CHANGE)
 
     def noise_at(self, level: Exact) -> Laplace:
-        """The noise if this level is chosen: how far g and its rounding move, over release_epsilon."""
+        """The noise at this level: the move of g and of its rounding, over release_epsilon."""
         moved = L1(Fraction(level) / self.rows).rounded(spacing=self.spacing)
         return Laplace.for_target(epsilon=self.release_epsilon, sensitivity=moved, spacing=self.spacing)
 

@@ -53,7 +53,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Exactly:
-    """A coordinate that is published as it is."""
+    """A coordinate that is published unchanged."""
 
     value: int
 
@@ -321,7 +321,9 @@ def _exact_below(n: int, k: int, gamma: Fraction, sharp: bool, neighbours: Neigh
 
 
 def pair_differs(ones: int, rows: int) -> Fraction:
-    """f(s) = 2s(n+1-s)/(n(n+1)): with s ones among n + 1 rows, how likely the last two of a random order differ."""
+    """f(s) = 2s(n+1-s)/(n(n+1)): the probability that the last two of n + 1 rows with s ones, in random order,
+    differ.
+    """
     return Fraction(2 * ones * (rows + 1 - ones), rows * (rows + 1))
 
 
@@ -404,7 +406,7 @@ class RandomProportion(RandomMechanism):
         return max(pair_differs(c, self.rows), pair_differs(c + 1, self.rows)) <= self._gamma
 
     def largest_exact(self) -> int | None:
-        """The largest count of the lower tail that is published exactly; None if no count is."""
+        """The largest count of the lower tail that is published exactly; None if there is none."""
         if not self.is_exact(0):
             return None
         if self.neighbours is Neighbours.ADD_OR_REMOVE:
@@ -463,8 +465,8 @@ class ChosenBins(RandomMechanism):
 
     The score of k bins is minus (the L1 distance of the finest histogram from the coarse one spread evenly, plus the
     noise of its occupied cells); one replaced row moves it by at most 4 + 2/release_epsilon. Each candidate has
-    gamma/L: a later mechanism chosen by an earlier output needs the gammas of all it might have been. Guarantee:
-    (choice_epsilon + release_epsilon, 0) under RandomData(gamma). Theorem `random-chosen-bins`.
+    gamma/L, because a later mechanism chosen by an earlier output needs the gammas of all possible ones.
+    Guarantee: (choice_epsilon + release_epsilon, 0) under RandomData(gamma). Theorem `random-chosen-bins`.
     Assumptions: independent draws; the finest bins are fixed in advance.
     """
 

@@ -414,7 +414,9 @@ MOST_MARGINS = 3000
 
 
 def _shown(question: Question, ends: Sequence[Any], flags: Sequence[str]) -> tuple[Any, Rest | None]:
-    """The cells of a page: all of a small table, the largest of a large one; and a line about the omitted ones."""
+    """The cells of a page: all of a small table or the largest of a large one, and a line about the omitted
+    ones.
+    """
     value = ends[0]
     if question.statistic.fits == "synthesis" and value.size <= MOST_MARGINS:
         return np.arange(value.size), None  # a matrix shows them all

@@ -50,7 +50,7 @@ class Scale:
 
 
 def span_of(cells: Iterable[CellView], *, zero: bool = True) -> tuple[float, float]:
-    """The range of a picture: all values and truths, and the intervals unless they would squeeze the values."""
+    """The range of the picture: all values and truths, and the intervals unless they would compress the values."""
     held = list(cells)
     # A cell that is too noisy to use must not squeeze those that can be used.
     leading = [c for c in held if c.flag != NOISY] or held
@@ -68,7 +68,7 @@ def span_of(cells: Iterable[CellView], *, zero: bool = True) -> tuple[float, flo
 
 
 def value_span(cells: Iterable[CellView]) -> tuple[float, float]:
-    """The range of the usable values, from zero if it is near: a noisy value stretches no scale."""
+    """The range of the usable values, from zero if zero is near. Too noisy values do not stretch a scale."""
     held = [c for c in cells if c.value is not None]
     values = [c.value for c in held if c.flag != NOISY and c.value is not None]
     values = values or [c.value for c in held if c.value is not None] or [0.0]
@@ -219,7 +219,7 @@ MIDDLE = 22
 
 
 def strip(id: str, title: str, description: str, cell: CellView) -> Markup:
-    """The interval at the scale of its own width, with its ends named."""
+    """The interval at the scale of its own width, with labelled ends."""
     assert cell.value is not None
     known = [v for v in (cell.value, cell.low, cell.high, cell.truth) if v is not None and math.isfinite(v)]
     low, high = min(known), max(known)
@@ -376,7 +376,7 @@ def _points(points: list[tuple[float, float]]) -> str:
 
 
 def _labelled(places: list[float], along: Scale, apart: float) -> list[int]:
-    """Keys that get a label: first, last, and others at a sufficient distance."""
+    """Labelled keys: first, last, and others at a sufficient distance."""
     kept: list[int] = []
     for k in range(len(places)):
         if not kept or along(places[k]) - along(places[kept[-1]]) >= apart:

@@ -130,8 +130,8 @@ def draw_power(axes: Axes, guarantee: Guarantee) -> None:
 def draw_posterior(axes: Axes, guarantee: Guarantee) -> None:
     """Beliefs in a statement about one unit, before and after the release.
 
-    A loss of at most e multiplies the odds of one version of the data against another by at most e^e. Where
-    the bound is not pure the loss is at most e except with the probability that the panel names.
+    A loss of at most e multiplies the odds of one version of the data against another by at most e^e. If the
+    bound is not pure, the loss is at most e except with the probability that the panel names.
     """
     if not isinstance(guarantee.condition, Always):
         raise NoLaw(
@@ -157,7 +157,7 @@ def draw_posterior(axes: Axes, guarantee: Guarantee) -> None:
 
 
 def _working_epsilon(guarantee: Guarantee) -> tuple[float, str]:
-    """The loss that is not exceeded, always or with the probability that the note names."""
+    """The largest loss, always or with the probability that the note names."""
     pure = guarantee.epsilon(0.0)
     if math.isfinite(pure):
         return min(pure, 50.0), f"whatever comes out\n(a loss of at most {digits_up(pure)})"
@@ -464,8 +464,8 @@ def _against_known(axes: Axes, found: ExactAnswer, sampling: str, rate: object, 
 
 
 def _fixed_against_delta(axes: Axes, found: ExactAnswer) -> None:
-    """For a fixed size, with this threshold and number of discards: the epsilon of each delta above that of
-    the size.
+    """For a fixed size, with this threshold and number of discards: the epsilon of each delta above that of the
+    size.
     """
     k, told = found.threshold, found.details
     assert k is not None

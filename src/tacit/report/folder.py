@@ -141,7 +141,7 @@ def write_release(
     title: str = "", truth: dict[str, list[float]] | None = None, key: SigningKey | None = None,
     exports: Sequence[str] = (), replaces: Sequence[str] = (),
 ) -> list[Path]:  # fmt: skip
-    """All files of a release, in a folder beside its place that is then moved there: whole or absent."""
+    """All files of a release, in a folder beside its place that is then moved there, whole or absent."""
     last = releases[-1]
     written = Written(
         title=title or file.path.stem, standing=last.standing, exports=tuple(exports),

@@ -110,7 +110,7 @@ def _held(view: ReleaseView, group: Group, measure: str) -> list[CellView]:
 
 
 def _curve(view: ReleaseView, group: Group) -> list[CellView]:
-    """The points of a curve in order; empty where one has no value."""
+    """The points of a curve in order, without the missing ones."""
     found = sorted(_held(view, group, "lorenz"), key=lambda c: float(c.keys[-1]))  # type: ignore[arg-type]
     return found if all(c.value is not None and c.low is not None for c in found) else []
 

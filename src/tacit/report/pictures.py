@@ -72,7 +72,7 @@ class Drawn:
 
 
 def fitting(view: ReleaseView) -> Picture:
-    """The kind of picture for these keys; a requested kind is used if it can be drawn."""
+    """The kind of picture for these keys; a requested kind is used if possible."""
     cells, keys = view.cells, len(view.columns)
     if not cells:
         return "table"

@@ -93,7 +93,7 @@ FUNCTIONS = ("classifier", "density", "regression function")
 
 
 def _regression(view: ReleaseView) -> str:
-    """The coefficients whose intervals do not hold 0."""
+    """The coefficients whose intervals contain 0."""
     found = [c for c in view.cells if c.keys[-1] == "coefficient" and c.value is not None]
     if not found:
         return "There is no table: at this price the noise hides whether the columns have one solution."
@@ -329,7 +329,7 @@ def _quality(view: ReleaseView) -> Markup:
 
 
 def flag_pill(view: ReleaseView, id: str) -> Markup:
-    """A flag's label; the words carry it, the colour only helps."""
+    """A flag's label. The words are enough without the colour."""
     label = next(f.label for f in view.flags if f.id == id)
     kind = id if id in (CARE, NOISY, ABSENT) else "other"
     return tag("span", label, class_=f"pill {kind}")

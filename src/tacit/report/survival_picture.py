@@ -139,7 +139,7 @@ def _steps(
 def _at_risk(
     view: ReleaseView, group: Group, k: int, y: float, marked: Sequence[float], along: Place, *, alone: bool
 ) -> list[Markup]:
-    """The numbers at risk at the marked edges, as the bin that begins there has them."""
+    """The numbers at risk at the marked edges, from the bin that begins there."""
     parts: list[Markup] = []
     cells = _held(view, group, "at risk")
     top = y + ROW

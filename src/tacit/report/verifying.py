@@ -178,7 +178,7 @@ PARTS = {
 
 
 def _parts(name: str, said: Mapping[str, Any]) -> CheckResult:
-    """A word that was added to a part is a claim, and one that is missing was taken away."""
+    """An added word in a part is a claim, and a missing one was removed."""
     wrong = [
         f"{part}.{word}"
         for part, (always, sometimes) in PARTS.items()
@@ -475,7 +475,7 @@ def _synthetic(release: Release, said: Mapping[str, Any]) -> Iterator[CheckResul
 def _on_random_data(release: Release, said: Mapping[str, Any]) -> Iterator[CheckResult]:
     """Does a certificate's part about exact cells agree with its values, under the requested gamma?
 
-    The number of rows is released with them, and no file has it a second time.
+    The number of rows is released with them, and no file states it a second time.
     """
     assignment, stem = release.planned.assignment, file_stem(release.name)
     what = f"certificates/{stem}.json tells which cells of values/{stem}.csv are exact"
@@ -641,7 +641,7 @@ def _without_comments(data: bytes) -> tuple[bool, list[list[str]]] | None:
 def _first_form(
     place: Path, files: Mapping[str, Any], file: PlanFile, plan: Plan, releases: Sequence[Release]
 ) -> Iterator[CheckResult]:
-    """The files of the first form, made again by its rules where they are known."""
+    """The files of the first form, made again by its rules, if these are known."""
     words = file.words
     for one in releases:
         stem = file_stem(one.name)
@@ -716,7 +716,7 @@ def _reads_otherwise(found: bytes, body: bytes) -> str:
 
 
 def _metadata(held: Mapping[bytes, bytes] | None) -> dict[bytes, Any]:
-    """All keys and values; Arrow's own copy of the schema by its content."""
+    """All keys and values, with Arrow's own copy of the schema compared by its content."""
     import pyarrow as pa
 
     known = dict(held or {})

@@ -413,8 +413,8 @@ class ReleaseView:
     """One release: the query, the cells, the cost, the meaning, and the certificate.
 
     `ratio` is the price of privacy, expected error over the smallest possible one; without it `ratio_reason` says
-    why it is not known. `certificate` and `values` are file names beside the report. Where there is a `rest`, `cells`
-    are the largest, in that order. `condition` is the assumption of the guarantee; empty if it always holds.
+    why it is not known. `certificate` and `values` are file names beside the report. With a `rest`, `cells` are
+    the largest, in that order. `condition` is the assumption of the guarantee; empty if it always holds.
     """
 
     name: str

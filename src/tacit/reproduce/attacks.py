@@ -285,7 +285,7 @@ def on_averages() -> list[Bar]:
 
 
 def on_digits() -> list[Bar]:
-    """One noisy bit for each village: textbook noise in doubles, and ours on integers."""
+    """One noisy bit for each village: textbook noise in doubles, and tacit's noise on integers."""
     import numpy as np
 
     table, truth, others = _villages(56)

@@ -44,7 +44,7 @@ _SIZES = 24
 class HistogramBayes:
     """The Bayes risk of the best epsilon-private histogram lies between the two ends.
 
-    `risk` is reached by the mechanism that is named; `constant` by guessing without data.
+    The named mechanism reaches `risk`; guessing without data reaches `constant`.
     """
 
     n: int
@@ -173,7 +173,7 @@ def _pair(n: int, p: float, share: float, epsilon: float) -> float:
 
 
 def _grid(low: int, high: int) -> list[int]:
-    """Some totals between the two, the first and the last among them: all if they are few."""
+    """Some totals between the two, including the first and the last; all of them if there are few."""
     first = range(low, min(high, low + 2 * _SIZES) + 1)
     return sorted({*first, *(low + round((high - low) * j / _SIZES) for j in range(_SIZES + 1))})
 

@@ -54,7 +54,7 @@ class OptimalCount(Mechanism):
     """Truncated geometric noise on a count, then a remap that makes the loss as small as privacy allows.
 
     Guarantee: Pure(epsilon), exactly: the noise is sampled exactly, and the remap sees only its output, so that
-    an inexact solver costs accuracy and never privacy. The certificate says how much accuracy, at most.
+    an inexact solver costs accuracy and never privacy. The certificate states the largest loss of accuracy.
     Assumptions: a unit changes the count by at most 1; n is public. Theorem `optimal-count-remap`.
     Source: Ghosh, Roughgarden, Sundararajan 2012; Gupte, Sundararajan 2010; Hall 2012, sections 1.3.5, 2.3.3.
     """

@@ -181,7 +181,7 @@ class Program:
         return self.far is None or self.far.inside(h)
 
     def start(self, given: tuple[Floats, Floats] | None, gap: float) -> SolverState:
-        """A point on the central path in all but h: a - |u| and its multipliers balance at one level."""
+        """A point on the central path apart from h: a - |u| and its multipliers balance at one level."""
         rows, columns = self.size
         h = np.arange(columns, dtype=float) if given is None else given[0]
         prior = np.full(rows, 1 / rows) if given is None else np.maximum(given[1], 1e-4 / rows)
@@ -223,7 +223,7 @@ def lightest(kernel: GeometricKernel) -> float:
 
 
 def all_pairs(kernel: GeometricKernel, rows: np.ndarray, columns: np.ndarray) -> Pairs:
-    """Every pair that weighs anything: y itself, and its mirror image n - y."""
+    """Every pair with a relevant weight: y itself, and its mirror image n - y."""
     near, far = kernel.probabilities(rows, columns), kernel.probabilities(rows, kernel.n - columns)
     least = lightest(kernel)
     a, b = np.nonzero(near > least), np.nonzero(far > least)

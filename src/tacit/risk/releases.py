@@ -279,7 +279,7 @@ def release_price(
 def _promise(
     epsilon: Exact | None, delta: Exact, rho: Exact | None, mu: Exact | None
 ) -> float | ReleaseOverlap | str:
-    """A pure epsilon, what another promise leaves in common, or why no bound is computed."""
+    """A pure epsilon, the remainder of another promise, or the reason for a missing bound."""
     given = {
         name: value for name, value in (("epsilon", epsilon), ("mu", mu), ("rho", rho)) if value is not None
     }
@@ -362,7 +362,7 @@ def _per_cell(
 
 
 def _used(shares: int, n: int | None, promise: float | ReleaseOverlap) -> set[int]:
-    """The number of shares that get any units: a few units do more on some shares than spread over all."""
+    """The number of shares with any units: a few units do more on some shares than spread over all."""
     if n is None:
         return {shares}
     # Of other promises: the epsilon at which as much is in common at a distance.

@@ -542,7 +542,7 @@ def checked_roles(roles: Iterable[str]) -> list[str]:
 
 
 def same(one: str, other: str) -> bool:
-    """Are these secrets equal? Takes the same time wherever they differ."""
+    """Are these secrets equal? Takes the same time for every place of a difference."""
     return hmac.compare_digest(one.encode("utf-8", "replace"), other.encode("utf-8", "replace"))
 
 

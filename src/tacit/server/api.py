@@ -14,7 +14,7 @@ from tacit.server.web import NotFound, WebCall, json_reply
 
 
 def index(call: WebCall) -> Any:
-    """The version, and where the description of this interface lies."""
+    """The version, and the address of this interface's description."""
     import tacit
 
     return {"tacit": tacit.__version__, "api": "v1", "openapi": "/api/v1/openapi.json"}
@@ -125,7 +125,7 @@ def _form(call: WebCall) -> str:
 
 
 def _own_key(call: WebCall, quote: Mapping[str, Any], version: str, rehearsal: bool) -> None:
-    """A used key stands for the same query and no other."""
+    """A used key identifies the same query and no other."""
     old = call.desk.store.one(JOBS, id=_form(call)) if _form(call) else None
     if old is not None and not jobs.is_same(old, quote, call.person.name, version, rehearsal):
         raise InvalidParameter(

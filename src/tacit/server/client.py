@@ -39,7 +39,7 @@ PAID = ("epsilon", "delta", "rho", "mu")
 
 
 def connect(url: str, *, token: str, table: str = "", wait_seconds: float = 600.0) -> RemoteCurator:
-    """A curator on a server. `table` is its name there, and may be left out for a token of one table."""
+    """A curator on a server. `table` is its name there, and may be omitted for a token of one table."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.password:
         raise InvalidParameter(

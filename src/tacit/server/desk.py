@@ -259,7 +259,7 @@ class Desk:
         return place_of(table, self.settings.database, version)
 
     def ledger(self, table: Row) -> Ledger:
-        """The ledger of a table, which stays open."""
+        """The ledger of a table, kept open."""
         name = str(table["name"])
         with self._lock:
             found = self._ledgers.get(name)

@@ -9,7 +9,7 @@ lease, and first looks into the ledger:
     neither                           nothing was charged, and the job runs
 
 The ledger decides about budgets in any case: two workers on one job could charge twice at most, and never answer
-without a charge. The numbers of charges in the ledger (`mark`), not a clock, tell which charges are a job's.
+without a charge. The numbers of charges in the ledger (`mark`), not a clock, determine the charges of a job.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def room(store: ServerStore, person: str) -> None:
 
 
 def is_same(job: Row, quote: Mapping[str, Any], person: str, version: str, rehearsal: bool) -> bool:
-    """Is a job the one that this form asks for: the same question of the same person?"""
+    """Whether a job answers this form: the same question of the same person."""
     asked = person, quote["digest"], quote["key"], version, rehearsal
     return asked == (job["person"], job["digest"], job["key"], job["version"], bool(job["rehearsal"]))
 
@@ -213,7 +213,7 @@ def mark(store: ServerStore, job: Row, sequence: int) -> bool:
 
 
 def finish(store: ServerStore, job: Row, state: str, **values: Any) -> bool:
-    """Say how a job ended, if it is still this worker's."""
+    """Records how a job ended, if this worker still has it."""
     mine = [JOBS.c.id == job["id"], JOBS.c.fence == job["fence"], JOBS.c.state == "running"]
     return store.change(JOBS, mine, state=state, ended=now(), **values) == 1
 
@@ -243,7 +243,7 @@ def without_values(certificate: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def visible_at(job: Row, tick: float) -> float:
-    """When the end of a job may show: at 1, 2, 4, 8 ... ticks after its start.
+    """The moments at which the end of a job may show: 1, 2, 4, 8 ... ticks after its start.
 
     The time of a read depends on the rows. The page shows the duration to a factor of two only. A worker also
     begins its next job, and stops a job, at such a moment, because a second job would otherwise reveal the end

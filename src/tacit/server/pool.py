@@ -98,7 +98,7 @@ def _line(pipe: IO[bytes] | None, seconds: float) -> bytes:
 
 
 def child_environment() -> dict[str, str]:
-    """For processes of the server: the same package, one thread for each library of linear algebra."""
+    """For processes of the server: the same package, with one thread for each library of linear algebra."""
     import tacit
 
     source = str(Path(tacit.__file__).parents[1])

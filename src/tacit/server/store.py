@@ -161,7 +161,7 @@ class ServerStore:
                 connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
 
     def create(self) -> None:
-        """The tables, as far as they are missing. Servers that start at once take turns."""
+        """Makes the missing tables. Servers that start at once take turns."""
         with self._told():
             if self.database:
                 with self._engine.begin() as connection:

@@ -31,7 +31,7 @@ class Axis:
 
     @property
     def size(self) -> int | None:
-        """The number of keys; None if they are not known in advance."""
+        """The number of keys; None if they are undeclared."""
         raise NotImplementedError
 
     @property
@@ -71,7 +71,7 @@ class Listed(Axis):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenAxis(Axis):
-    """Keys that are not known in advance: they must be selected privately."""
+    """Keys without a declared list, which must be selected privately."""
 
     @property
     def size(self) -> None:
@@ -255,7 +255,7 @@ def axes_of(by: Sequence[str | Binned], schema: Schema) -> tuple[Axis, ...]:
 
 
 def cell_count(axes: Sequence[Axis]) -> int | None:
-    """The number of cells that the axes span; None if keys are not known in advance."""
+    """The number of cells of the axes; None if some keys are undeclared."""
     sizes = [a.size for a in axes]
     if any(s is None for s in sizes):
         return None
@@ -367,8 +367,8 @@ class Products(Aggregate):
 
 
 def is_wide(aggregate: Aggregate, schema: Schema) -> bool:
-    """Could the integers need more than 64 bits? The declared bounds alone decide it, so that no row decides on a
-    type.
+    """Could the integers need more than 64 bits? The declared bounds alone decide it, so that no row decides on
+    a type.
     """
     if isinstance(aggregate, Products):
         return aggregate.bits + MOST_ROWS_BITS > NARROW_BITS

@@ -81,8 +81,8 @@ def _plain(table: Table) -> bool:
 def _coded(table: Table) -> frozenset[str]:
     """Declared lists of words, except the person's own column, whose values identify people.
 
-    Also not a list with a NUL, since no type of DuckDB can name it. Other engines, and portable bounding, have the
-    words.
+    Not for a list with a NUL either, which no type of DuckDB can name. Other engines, and portable bounding,
+    have the words.
     """
     if _plain(table):
         return frozenset()
@@ -297,7 +297,7 @@ def _order(names: Sequence[str]) -> list[Any]:
 def _form(table: Table, name: str, x: Any) -> Any:
     """A declared value as it enters the hash, by its declared kind: steps of its grid, a word, or a double.
 
-    Values that differ by less than a step of the grid have one form; they are put in order by their values.
+    Values that differ by less than a step of the grid have one form, in the order of their values.
     """
     column = table.schema[name]
     if isinstance(column, Category):

@@ -52,7 +52,7 @@ def _stored_as(column: Column, dtype: Any) -> bool:
 
 
 def check_types(table: Any, schema: Schema) -> None:
-    """Every declared column is stored in a type that can hold it. Looks at types only, never at values."""
+    """Every declared column is stored in a type for its values. Looks at types only, never at values."""
     for name in schema.stored:
         column, dtype = schema[name], table[name].type()
         if not (_stored_as(column, dtype) or dtype.is_null()):
@@ -162,7 +162,7 @@ class Reader:
         return ibis.cases((x == 1, True), (x == 0, False), else_=ibis.null("boolean"))
 
     def clean(self, name: str) -> Any:
-        """The declared value before rounding: clamped or missing, replaced where that was declared."""
+        """The declared value before rounding: clamped, or missing and replaced if declared."""
         import ibis
 
         if name in self.coded:

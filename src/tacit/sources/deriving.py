@@ -585,7 +585,7 @@ def longest(node: Node, schema: Mapping[str, Column]) -> float:
 
 
 def depth_of(node: Node, depths: Mapping[str, int]) -> int:
-    """How deep functions, comparisons and divisions nest, through the columns that are used."""
+    """The depth of functions, comparisons and divisions, through the used columns."""
     below = max((depth_of(part, depths) for part in node.parts()), default=0)
     if isinstance(node, Reference):
         return depths.get(node.name, 0)

@@ -174,7 +174,7 @@ class Engine:
         measures: dict[str, Any],
         lists: Mapping[str, Sequence[Any]],
     ) -> Any:
-        """The grouped query, without groups whose keys are not in the lists."""
+        """The grouped query, without groups whose keys are outside the lists."""
         raise NotImplementedError
 
     def listed(self, words: Any, beside: Any) -> tuple[Any, Callable[[], None]] | None:
@@ -217,7 +217,7 @@ MACROS = {
 
 class DuckDB(Engine):
     """DuckDB, inside this process.
-    Its casts round to the nearest integer, ties to even, and its sums are 128 bits wide."""
+    Its casts round to the nearest integer, ties to even, and its sums have 128 bits."""
 
     name = "duckdb"
 

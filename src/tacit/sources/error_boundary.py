@@ -2,7 +2,7 @@
 these contexts.
 
 Engines, Arrow, pandas and Polars quote faulty rows: in the error, in its context, in a warning, in a log line.
-Two functions keep all of that inside.
+Two functions keep all of these faults inside.
 
 - `metadata` is for facts without rows: types, columns, footers, headers. It runs before the charge, and
 describes faults of the table in words of its own. - `rows`, and `batches` for a result in parts, are for all

@@ -5,7 +5,7 @@ public table do not repeat, no row decides the number of rows, and the rows belo
 ledger. Code that opens data establishes all of these facts and passes them on as one object, `Facts`. Nobody
 asks the file system again afterwards.
 
-How the facts stay true when the data change:
+The facts stay true when the data change:
 
 - `state` is the state of the data on the disk (or in the engine) before their first byte is read. - Before every read
 this state is compared with the present one. If it differs, the data are opened anew, and all facts are
@@ -33,7 +33,9 @@ from tacit.exact.data_classes import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileState:
-    """The disk's record of a file. Writing, renaming, linking and resetting its times all change one of these."""
+    """The disk's record of a file. Writing, renaming, linking and resetting the times of a file all change one
+    of these.
+    """
 
     path: Path
     device: int
@@ -48,7 +50,7 @@ SETTLED = 2_000_000_000
 
 
 def settled(files: Iterable[FileState], at: int) -> bool:
-    """Would every change that was made after this moment (in nanoseconds) show in the state of these files?"""
+    """Whether every later change (after this moment, in nanoseconds) would show in the state of these files."""
     return all(max(f.changed_ns, f.modified_ns) + SETTLED < at for f in files)
 
 

@@ -83,5 +83,5 @@ def _parquet(path: str) -> tuple[Heading, ...]:
 
 
 def looks_like_a_row(found: tuple[Heading, ...]) -> bool:
-    """Is there a name that looks like a value? Then the first line may be somebody's row."""
+    """Whether some name looks like a value. Then the first line may be somebody's row."""
     return any(VALUE.fullmatch(one.name) for one in found if one.stored == "text")

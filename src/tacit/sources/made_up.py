@@ -117,7 +117,7 @@ def bears_the_mark(metadata: Mapping[bytes, bytes] | None) -> bool:
 
 
 def is_made_up(data: Any) -> bool:
-    """Is it a twin, or does it, or each Parquet file at this path, bear the mark? No row is read.
+    """Whether it is a twin, or has the mark itself or in each Parquet file at this path. No row is read.
 
     Whether the data are made up, in their present state.
     The read may have seen other rows; `Facts.made_up` describes those.

@@ -1,9 +1,8 @@
 """Every margin of a list of columns, as exact integers: the number of rows in each cell of each set of columns.
 
 A row without a key on an axis (its value is missing, or not declared) lies in a last cell of that axis, so that each
-row is counted exactly once in every margin. An engine in this process hands over the keys of its rows, and they are
-counted here, batch by batch. A distributed engine counts, and returns only counts. Both give the
-same integers.
+row is counted exactly once in every margin. An engine in this process returns the keys of its rows, which are
+counted here, batch by batch. A distributed engine counts, and returns only counts. Both give the same integers.
 """
 
 from __future__ import annotations

@@ -129,7 +129,7 @@ def key_packs(axes: Sequence[Axis], reader: Reader) -> list[tuple[Axis, ...]]:
 
 
 def _code(axis: Axis, reader: Reader) -> Any:
-    """The row's place on the axis as a 64-bit integer; null without one."""
+    """The row's place on the axis as a 64-bit integer; null if it has none."""
     import ibis
 
     key = reader.key(axis)
@@ -201,8 +201,8 @@ class Occupied:
             self.values[aggregate].append(integers(table.column(name), wide=False)[valid])
 
     def cells(self, wanted: Sequence[Aggregate]) -> tuple[AnyArray, dict[Aggregate, AnyArray]]:
-        """The cells occupied for one request: equal keys are one cell. A cell is left out if none of the wanted
-        aggregates counts anything in it, even if another request found rows there.
+        """The cells occupied for one request: equal keys are one cell. A cell is omitted if none of the
+        requested aggregates counts anything in it, even if another request found rows there.
         """
         self._add_up()
         keys = np.concatenate(self.keys) if self.keys else pack_keys([], self.domain)

@@ -89,7 +89,7 @@ def base_unit(unit: Unit) -> tuple[Unit, int]:
 
 
 def row_limit(unit: Unit) -> int:
-    """The number of rows of one unit that are used."""
+    """The number of used rows of one unit."""
     base, _ = base_unit(unit)
     return base.at_most if isinstance(base, People) else 1
 
@@ -111,7 +111,9 @@ def replaced(unit: Unit) -> bool:
 
 
 def determined(unit: Unit, axes: Sequence[Axis]) -> tuple[int, int] | None:
-    """(most rows of a person in one group, number of groups), where the keys tell the column of `at_most_each`."""
+    """(largest number of rows of a person in one group, number of groups), if the keys determine the column of
+    `at_most_each`.
+    """
     base, _ = base_unit(unit)
     if not isinstance(base, People) or base.each is None or base.each[1] >= base.at_most:
         return None

@@ -215,7 +215,7 @@ class Calibrated(Statistic):
     def _simplex(
         self, columns: Mapping[str, Measured], weight: int | None, axes: tuple[Axis, ...], unit: Unit
     ) -> tuple[dict[str, Any], tuple[Part, ...], GlobalSensitivity]:
-        """The parts of a weighted ratio of two columns: at the sensitivity of one row of the largest weight."""
+        """The parts of a weighted ratio of two columns, at the sensitivity of one row of the largest weight."""
         most = FINE if weight is None else COARSE
         variables = [Variable(block="square", levels=levels_of(c.width, most)) for c in columns.values()]
         if weight is not None:
@@ -496,7 +496,7 @@ class Maps:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CalibratedMean:
-    """A mean on the scale of y with its half-width, and the sum of weights with that of its noise."""
+    """A mean on the scale of y with its half-width, and the sum of weights with the half-width of its noise."""
 
     mean: float
     half: float

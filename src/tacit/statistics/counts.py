@@ -127,7 +127,7 @@ class Count(Statistic):
         )  # fmt: skip
 
     def describe(self) -> dict[str, Any]:
-        """As in other statistics; `over` if it is set."""
+        """As in other statistics, with `over` if it is set."""
         said = super().describe()
         return said if self.over else {k: v for k, v in said.items() if k != "over"}
 

@@ -65,8 +65,8 @@ def consistent_margins(tables: Sequence[NoisyTable]) -> list[Floats]:
 
     Minimises sum over tables of |x_S - y_S|^2 / variance_S over tables x_S that are the margins of one table. In
     closed form: the interaction T of the family is the average of the tables' own margins on T, weighted by
-    1 / (variance_S * cells that were added up), for each set T of columns. Exact tables (variance 0) overrule
-    the others where they speak. Unbiased; entries may be negative. Source: Barak et al. 2007 for the Fourier form.
+    1 / (variance_S * cells that were added up), for each set T of columns. Exact tables (variance 0) override
+    the others. Unbiased; entries may be negative. Source: Barak et al. 2007 for the Fourier form.
     """
     sizes = _sizes(tables)
     shared = _shared([t.columns for t in tables])

@@ -210,7 +210,7 @@ class LifeTable:
         return middle, min(start, middle), max(stop, middle)
 
     def numbers_at_risk(self, level: float) -> Band:
-        """Y_j as each bin begins, of the people in the table: their interval is for the noise alone."""
+        """Y_j at the start of each bin, of the people in the table; the interval covers the noise alone."""
         k, causes = self.bins, len(self.events)
         half = np.array([self.within((causes + 1) * (k - j) + 1, level) for j in range(k)])
         value = self.at_risk

@@ -62,7 +62,7 @@ class PopulationEstimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PopulationForm(Form):
-    """A form whose parts tell the sampling error, too."""
+    """A form whose parts measure the sampling error, too."""
 
     names: tuple[str, ...]
     typical: tuple[float, ...]
@@ -467,10 +467,10 @@ class Standardised(PopulationForm):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelativeTo(PopulationForm):
-    """Every estimate over that at one key of an axis, with intervals on the scale of logarithms.
+    """Every estimate over that at one key of an axis, with intervals on the logarithmic scale.
 
-    The logarithms of two independent estimates have variances that add. No value where the noise and the sample leave
-    0 as a possible value of either.
+    The logarithms of two independent estimates have variances that add. No value if the noise and the sample
+    leave 0 as a possible value of either.
     """
 
     of: RatioOfSums | Standardised

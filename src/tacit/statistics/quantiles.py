@@ -115,7 +115,7 @@ class Quantiles(Statistic):
         )  # fmt: skip
 
     def describe(self) -> dict[str, Any]:
-        """As other statistics; `interval` as the word for an absent interval."""
+        """As other statistics, and `interval` only if there is none."""
         said = super().describe()
         return {k: v for k, v in said.items() if k != "interval" or not self.interval}
 
@@ -133,7 +133,7 @@ class Quantiles(Statistic):
         return {"counts": cells[0].values[CountRows(where=self.where)]}
 
     def assemble(self, question: Question, noisy: Parts) -> Floats:
-        """Quantiles of the histogram, in order; negative counts are read as 0, no rows as the middle."""
+        """Quantiles of the histogram, in order. Negative counts are read as 0, and an empty cell as the middle."""
         counts = np.maximum(np.asarray(noisy["counts"]).astype(np.float64), 0.0)
         edges = range_edges(question, question.details["bins"])
         below = np.concatenate([np.zeros((*counts.shape[:-1], 1)), np.cumsum(counts, axis=-1)], axis=-1)

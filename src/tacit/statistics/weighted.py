@@ -6,7 +6,7 @@ A row with weight w of [0, wh] and value x, u = (x - low) / width, q = w / wh, a
     wh {2 q (1 - q), q^2} x {(1 - u)^2, 2 u (1 - u), u^2}       to the six of one with a population interval.
 
 No part is negative and their sum is at most wh, reached at w = wh. Contributions are those of a histogram with cells
-of size wh (theorem `survey-weights`). A weight must be a function of its own row and of public figures; weights
+of size wh (theorem `survey-weights`). A weight must be a function of its own row and of public figures. Weights
 calibrated on the rows of this table are refused.
 """
 

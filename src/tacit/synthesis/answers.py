@@ -1,6 +1,6 @@
 """Finished synthetic rows: the rows themselves, counts of them, and bounds on their distance from the truth.
 
-Six statements, and no other (docs/theory):
+Only these six statements (docs/theory):
 
     public a public margin contains all columns of a filter: its declared counts
     measured       the first measured margin that holds all columns of a filter: its noise has the stated distribution

@@ -65,8 +65,8 @@ def public_tables(
 ) -> dict[Margin, Integers]:
     """The tables by margin, columns rising, with a last place for missing values where the axis has one.
 
-    Counts may leave that place out: no row is missing there, then. Refuses unknown columns, wrong shapes, and totals
-    that differ.
+    Counts may omit that place, which means that no row is missing there. Refuses unknown columns, wrong shapes,
+    and totals that differ.
     """
     place = {a.column: i for i, a in enumerate(axes)}
     found: dict[Margin, Integers] = {}

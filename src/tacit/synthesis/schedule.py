@@ -38,7 +38,7 @@ CLOSE = 1e-5
 class Schedule:
     """The mechanisms of one synthesis: one-way margins, choices, measurements, and errors if they are paid for.
 
-    `ones` is None if public margins hold every column.
+    `ones` is None if public margins contain every column.
     """
 
     rounds: int
@@ -68,7 +68,7 @@ class Schedule:
 
     @property
     def rho(self) -> Fraction | None:
-        """A rho of the whole, where every part has one."""
+        """A rho of the whole, if every part has one."""
         each = [
             (self.choosing.exact_rho, self.rounds),
             (self.measuring.exact_rho, self.rounds),

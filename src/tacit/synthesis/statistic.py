@@ -2,7 +2,7 @@
 combinations.
 
 Everything here follows from declarations: the margins that may be chosen, those whose error is measured, the limit of
-cells of the model. `left_out` says before anything is paid which margins are not even candidates.
+cells of the model. `left_out` lists before the charge the margins that are not even candidates.
 """
 
 from __future__ import annotations
@@ -265,7 +265,7 @@ def _axis(entry: str | Binned, schema: Schema) -> Axis:
 
 
 def _distinct(labels: Sequence[str]) -> tuple[str, ...]:
-    """Labels that differ, whatever columns are called."""
+    """Different labels for any names of columns."""
     seen: dict[str, int] = {}
     out = []
     for label in labels:

@@ -172,7 +172,7 @@ class DiscreteLaplaceEvent(_WithEpsilon):
         check_fields(self, sensitivity=how_many)
 
     def pairs(self, neighbours: Neighbours) -> tuple[Pair, Pair]:
-        """Two discrete Laplace distributions; the rate is rounded up, which only enlarges the stated loss."""
+        """Two discrete Laplace distributions. The rate is rounded up, which only enlarges the stated loss."""
         rate = up(Fraction(self.epsilon) / self.sensitivity)
         return both_orders(DiscreteLaplacePair(rate=rate, sensitivity=self.sensitivity))
 

@@ -323,7 +323,7 @@ class MixedEvent(SimpleEvent):
                 simple.must_hold_for(neighbours)
 
     def pure(self) -> float | None:
-        """The largest of the members' epsilons: any of them may be chosen."""
+        """The largest of the members' epsilons, since any member may be chosen."""
         own = [
             event_epsilon(event)
             for event, weight in zip(self.events, self.weights, strict=True)

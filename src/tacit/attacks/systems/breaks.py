@@ -127,13 +127,13 @@ def extremes(service: AtomicPopulations, *, low: float, high: float) -> Finding:
 
 
 def repeat(service: PerturbedValues, people: Sequence[int], *, times: int) -> Finding:
-    """The mean of many answers to the same question, whose noise is drawn again each time; rounded to whole numbers."""
+    """The mean of many answers to the same question with fresh noise, rounded to whole numbers."""
     learned = [float(round(sum(service.total([target]) for _ in range(times)) / times)) for target in people]
     return _found("averaging", service, people, learned, 0.5, "a coin, if the value is a bit")
 
 
 def outliers(service: PerturbedValues, *, relative: float = 0.01) -> Finding:
-    """Noise of one size for all hides small values but not large ones: a large value is known to a hundredth.
+    """Noise of one size for all hides small values but not large ones, which become known to a hundredth.
 
     Learned is an interval of five standard deviations to either side of the answer.
     """

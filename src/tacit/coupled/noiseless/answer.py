@@ -158,7 +158,7 @@ def delta_out_of_reach(
 
 
 def within_reach(reached: Callable[[float], bool], delta: float, *, steps: float = 0.1) -> float:
-    """About the smallest delta above this one that some computed epsilon reaches; 1 if none does."""
+    """About the smallest delta above this one with a finite epsilon; 1 if there is none."""
     return math.exp(bisected(lambda log: reached(math.exp(log)), math.log(delta), 0.0, absolute=steps)[1])
 
 
@@ -322,7 +322,7 @@ def curves_of(answer: ExactAnswer, again: Callable[[float, int], ExactAnswer]) -
 
 
 def _reach(again: Callable[[float, int], ExactAnswer], answer: ExactAnswer, rows: int) -> int:
-    """About the most rows that may be known, from the answer's own number on: halved a few times."""
+    """About the largest possible number of known rows, from the answer's own number on, halved a few times."""
     low = rows - answer.unknown_rows
     high = min(rows - 2, low + -(-rows // (_POINTS + 1)))
     return bisected(

@@ -219,7 +219,7 @@ def changes(
     `wrong`.
 
     The limit of the largest count is the largest limit, and so no lower than that of the worst row. No level is
-    divided among rows and distributions. `delta` is what the theorem claims, the limit and `wrong` together.
+    divided among rows and distributions. `delta` is the theorem's delta: the limit and `wrong` together.
     """
     if draws * hidden * len(laws) > MOST_ROWS_DRAWN:
         raise InvalidParameter(
@@ -847,7 +847,7 @@ class _Lead:
         return self.tails.anywhere(max(abs(self.least), abs(self.most))) if known else np.array([wins])
 
     def lost(self, wins: int) -> float:
-        """The probability that the first is not ahead, without the row or with the worst one."""
+        """The probability that the first is not ahead, without the row or with the worst row."""
         return float(self.tails.at(np.array([wins - min(0, self.least)]))[2][0])
 
 

@@ -530,7 +530,7 @@ def _of_group(
     rate: object,
     known_rows: int,
 ) -> ExactAnswer:
-    """Removes the group row by row: each step has epsilon/g, beside the rest of the group as known rows."""
+    """Removes the group row by row. Each step has epsilon/g, with the rest of the group as known rows."""
     if sampling == "fixed" or threshold is not None or epsilon is None or delta is None:
         raise InvalidParameter(
             parameter="group", value=group, must="come with epsilon and delta, and with Poisson or binomial sampling",
@@ -576,8 +576,8 @@ def crowd_blending(
 ) -> ExactAnswer:
     """The epsilon, at this delta, of any (crowd, 0)-crowd-blending private release of a random sample.
 
-    Such a release is computed from a histogram truncated at `crowd` rows, over classes that it fixes itself (theorem
-    `crowd-blending-exact`). With blend_epsilon above 0 no theorem applies.
+    Such a release is computed from a histogram truncated at `crowd` rows, over classes that it fixes itself
+    (theorem `crowd-blending-exact`). With blend_epsilon above 0 no theorem applies.
     """
     if non_negative("blend_epsilon", blend_epsilon) > 0:
         raise NoLaw(
@@ -615,7 +615,7 @@ def truncated_histogram(
     size_epsilon: float | None = None,
     group: int = 1,
 ) -> ExactAnswer:
-    """Two of epsilon, delta and threshold give the third: the smallest that is safe.
+    """Computes the third of epsilon, delta and threshold from the other two: the smallest safe value.
 
     `known_rows` is the number of sampled members of one cell that an adversary may know.
     For `sampling="fixed"` also the number
@@ -793,7 +793,7 @@ def sample_then_truncate(*, rate: object, epsilon: float, delta: float) -> Sampl
 
 
 def cell_part(epsilon: float, size: float) -> float:
-    """The part of epsilon that is left for a cell, rounded down: the two parts never add up to more."""
+    """The remaining part of epsilon for a cell, rounded down, so that the two parts never add up to more."""
     return down(Fraction(epsilon) - Fraction(size))
 
 

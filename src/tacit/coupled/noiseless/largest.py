@@ -5,7 +5,7 @@ first. For small tables the distribution of the answer, given the value of one r
 other rows.
 All terms are positive, so that rounding moves each probability by a known factor and no more.
 
-If the rows are independent and their distribution is known, the other rows say nothing about the protected one.
+If the rows are independent and their distribution is known, the other rows reveal nothing about the protected one.
 So a simulator may as well draw its answer from one fixed distribution Q. The best Q is a linear program
 (theorem `best-simulator`); for two answers it is a closed formula (theorem `largest-best`):
 
@@ -56,8 +56,8 @@ class AnswerLaws:
     """The distribution of the answer for every score of the row (`given`) and `without` the row, under one
     distribution of the rows.
 
-    Every true probability is the written one times a factor between 1 - off and 1 + off. `apart` bounds the total
-    variation between the distribution of the other rows that was used and the one that is meant.
+    Every true probability is the written one times a factor between 1 - off and 1 + off. `apart` bounds the
+    total variation between the used distribution of the other rows and the intended one.
     """
 
     given: tuple[Distribution, ...]
@@ -185,7 +185,7 @@ class Told:
 
     @property
     def details(self) -> dict[str, Any]:
-        """For a record: every number names its simulator."""
+        """For a record, where every number names its simulator."""
         return {
             "delta_at_zero": self.at_zero,
             "delta_at_zero_without_the_row": self.without_at_zero,

@@ -318,7 +318,7 @@ def excess(above: Floats, below: Floats, factor: float) -> float:
 
 
 def factor_for(above: Floats, below: Floats, delta: float, start: float = 1.0) -> FoundShift:
-    """The smallest factor of at least `start` whose excess is at most delta, with the part that no factor removes."""
+    """The smallest factor of at least `start` whose excess is at most delta, and the remainder at any factor."""
     floor = _sum_up(above[below <= 0.0])
     if excess(above, below, start) <= delta:
         return FoundShift(factor=start, floor=floor)
@@ -405,7 +405,7 @@ class Shifted:
         return np.concatenate(lows), np.concatenate(highs)
 
     def found(self, first: int, last: int, delta: float, start: float = 1.0) -> FoundShift:
-        """The factor that is enough for all shifts from first to last, in both directions; None if no factor is."""
+        """The sufficient factor for all shifts from first to last, in both directions; None if there is none."""
         low, high = self._hull(first, last)
         answer = FoundShift(factor=start, floor=0.0)
         for above, below in ((high, self.ideal[0]), (self.ideal[1], low)):
@@ -476,7 +476,7 @@ def least_epsilon(law: SumLaw, gap: int, delta: float) -> float:
     rest = law.outside
 
     def shown(epsilon: float) -> bool:
-        """Is it proved that this epsilon is too small?"""
+        """Whether it is proved that this epsilon is too small."""
         factor = math.exp(2 * epsilon) * (1 + 1e-14 * (1 + 2 * epsilon))
         most = (1 + math.exp(epsilon)) * (1 + 1e-14 * (1 + epsilon)) * delta
         for low, high in ((left[0], right[1]), (right[0], left[1])):

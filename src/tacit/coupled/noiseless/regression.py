@@ -59,7 +59,9 @@ HINT = 'such as "uniform(-1, 1)", "normal(0, 1, clamp=(-2.5, 2.5))" or "laplace(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowDensity:
-    """A symmetric density around `centre` that falls outwards, cut at `centre` +- `half`; the tails sit on the ends."""
+    """A symmetric density around `centre` that falls outwards, cut at `centre` +- `half`, with the tails at the
+    ends.
+    """
 
     name: str
     kind: str
@@ -617,8 +619,9 @@ def exact_regression(
 
     `regressors` and `error` are distributions; `slopes` bound the coefficients (for `assume="known"`: are the
     coefficient) and
-    `level` the constant of the centred columns. `sizes` are the numbers of rows of the parts; else n is shared so that
-    the parts need about the same epsilon. `prisms` are boxes, one for each part (None: the best box found).
+    `level` the constant of the centred columns. `sizes` are the numbers of rows of the parts. Otherwise n is
+    divided so that the parts need about the same epsilon. `prisms` are boxes, one for each part (None: the best
+    box found).
     """
     target = probability("delta", delta, below_one=True)
     refuse_if(not target > 1e-100, "delta", delta, "be above 0: an exact answer is never private with 0")

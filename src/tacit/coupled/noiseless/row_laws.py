@@ -188,7 +188,7 @@ def uniform(low: object, high: object, *, grid: object = None) -> RowLaw:
 
 
 def normal(mean: object, std: object, *, clamp: object = None, grid: object = None) -> RowLaw:
-    """A normal variable, clamped, then rounded to the grid: the tails sit on the ends, as in Groce 2014, 6.3.4."""
+    """A normal variable, clamped, then rounded to the grid, with the tails at the ends, as in Groce 2014, 6.3.4."""
 
     def below(z: Ball) -> Ball:
         return (z / ball(2).sqrt()).erf() / 2

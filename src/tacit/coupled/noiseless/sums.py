@@ -202,7 +202,7 @@ def rows_and_unknown(n: object, unknown_rows: object) -> tuple[int, int]:
 
 
 def group_of(group: object, unknown: int) -> int:
-    """The number of rows that are hidden together, checked: at least one unknown row must remain beside them."""
+    """The number of rows hidden together, checked: at least one other unknown row must remain."""
     size = whole("group", group)
     if size >= unknown:
         raise InvalidParameter(
@@ -397,7 +397,9 @@ def _shaped(
 
 
 def _promise(top: int, shape: Minorant, hidden: int, delta: float) -> float:
-    """About the factor that a shape will need: with a small number of undisclosed rows, at one end of the range."""
+    """An estimate of the factor that a shape will need, with a small number of undisclosed rows, at one end of
+    the range.
+    """
     v = float(shape.mass)
     few = max(1, math.floor(hidden * v - 2 * math.sqrt(hidden * v * (1 - v))))
     law = sum_law(shape.law, few, delta=delta)
@@ -497,7 +499,7 @@ def exact_count(
 
     `probability` is one number, the known probability of a 1 in every row, or (a, b): the ends of the
     probabilities of the rows. `unknown_rows` of the rows are unknown to the adversary, the protected one among
-    them. With `group`, what is hidden is a household of up to this many rows (theorem `hidden-groups`).
+    them. With `group`, a household of up to this many rows is hidden together (theorem `hidden-groups`).
     """
     size, unknown = rows_and_unknown(n, unknown_rows)
     together = group_of(group, unknown)

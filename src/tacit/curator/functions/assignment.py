@@ -270,7 +270,7 @@ def fixed_sentence(action: Callable[[], T]) -> T:
 
 
 def assign_function(question: Question, price: Price, *, earlier: bool = False) -> FunctionAssignment:
-    """Gaussian noise by the mu that the price has room for; for densities at a pure price pure noise by its epsilon.
+    """Gaussian noise by the mu of the price; for densities at a pure price pure noise by its epsilon.
 
     `earlier` chooses as 0.1.0 did.
     """
@@ -300,7 +300,7 @@ def assign_function(question: Question, price: Price, *, earlier: bool = False) 
 
 
 def _assign_model(question: Question, price: Price) -> FunctionAssignment:
-    """One perturbed objective at the (epsilon, delta) of the price, or at the pure epsilon that it has room for."""
+    """One perturbed objective at the (epsilon, delta) or pure epsilon of the price."""
     epsilon = pure_within(price)
     if epsilon is None:
         raise InvalidParameter(
@@ -326,7 +326,7 @@ def _of_cells(fit: HistogramDensityFit, price: Price, reason: str) -> FunctionAs
 
 
 def _assign_pure(question: Question, price: Price, earlier: bool) -> FunctionAssignment:
-    """The least noisy of the pure mechanisms, at the epsilon that the price has room for; no delta is spent."""
+    """The least noisy of the pure mechanisms, at the epsilon of the price; no delta is spent."""
     epsilon = pure_within(price)
     if epsilon is None:
         raise InvalidParameter(

@@ -1,4 +1,6 @@
-"""How a function is fitted: from rows to whole numbers on a grid, from noisy ones back to a function of any point."""
+"""The fit of a function: from rows to whole numbers on a grid, and from noisy numbers back to a function of any
+point.
+"""
 
 from __future__ import annotations
 

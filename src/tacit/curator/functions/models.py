@@ -223,7 +223,7 @@ def _bin_names(name: str, column: Any, size: int, groups: int) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PerturbedFit(FunctionFit):
-    """One released minimiser of a perturbed objective, and the model that it is."""
+    """One released minimiser of a perturbed objective, and its model."""
 
     noise: PerturbedMinimiser
     inputs: InputColumns

@@ -261,7 +261,7 @@ class FunctionStatistic(Statistic):
         raise NotImplementedError  # a function's weights are trained, not added up
 
     def _labels(self, schema: Schema, label: str) -> tuple[tuple[Any, ...], dict[str, tuple[str, ...]]]:
-        """The classes of a label that is not one of the columns, and the way to read it."""
+        """The classes of a label outside of the columns, and the way to read it."""
         column = schema[text("label", label, empty=False)]
         if label in self.columns:
             raise InvalidParameter(parameter="label", value=label, must="be none of the columns")
@@ -327,7 +327,7 @@ class KernelModelStatistic(FunctionStatistic):
         return made
 
     def _axes(self, inputs: InputColumns, classes: tuple[Any, ...]) -> tuple[Points, ...]:
-        """A linear model is its weights; others are shown on a grid. Several classes have a value each."""
+        """A linear model is shown by its weights, others on a grid. Several classes have a value each."""
         if self.kernel == "linear":
             names = (*inputs.features, *(["(constant)"] if self.intercept else []))
             axes: tuple[Points, ...] = (Points(column="feature", values=names),)

@@ -121,7 +121,7 @@ class FourierPlan:
 
     @property
     def noise_std(self) -> float:
-        """The noise's standard deviation: in one dimension it is the same everywhere."""
+        """The standard deviation of the noise, which in one dimension is the same everywhere."""
         return float(self.noise_std_at(self._some_points()).max())
 
     def expected_noise_error(self) -> float:

@@ -1,4 +1,4 @@
-"""A private score on rows that a model was not trained on: confusion table, accuracy, calibration, with intervals.
+"""A private score on rows outside of a model's training: confusion table, accuracy, calibration, with intervals.
 
 One table is released: label by bin of the predicted chance. A row is in one cell, so Laplace noise of scale (1
 or 2) rows / epsilon makes the histogram pure; all scores follow from it. No score is free: a score of true rows

@@ -25,7 +25,7 @@ NEWTON_STEPS = 200
 
 
 class ModelRows(ABC):
-    """Rows as floats, which count as exact: their lengths are at most `radius`."""
+    """Rows as exact floats, whose lengths are at most `radius`."""
 
     rows: int
     dimension: int
@@ -91,7 +91,7 @@ class DenseDesign(ModelRows):
         )
 
     def gram(self, weights: Floats) -> Floats:
-        """The Gram matrix in single precision: it chooses the solver's steps, and no certificate rests on it."""
+        """The Gram matrix in single precision. It chooses the solver's steps, and no certificate depends on it."""
         total = np.zeros((self.dimension, self.dimension))
         roots = np.sqrt(weights)
         for i in range(0, self.rows, BLOCK):

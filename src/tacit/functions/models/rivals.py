@@ -8,8 +8,8 @@
 All rivals have the same reference table: a number of rows, with the curvatures h_i and the expected weights of the
 contrasts of an additive model, or for a linear one rows of length R whose curvatures fall like 1/i, and weights that
 give the score a variance of 1, or of 0.1 where targets lie in [-1, 1]. The error is the expected excess of the mean
-loss there: by noise, by the sample, and by the penalty or too few steps. Every rival has the ridge or the number of
-steps that is best; the perturbed objectives have the ridge that is run. For each table and each ridge a perturbed
+loss there: by noise, by the sample, and by the penalty or too few steps. Every rival has its best ridge or
+number of steps; the perturbed objectives have the ridge of the model. For each table and each ridge a perturbed
 objective has at most the noise of output noise, as h_i >= 0.
 """
 
@@ -55,7 +55,7 @@ GAUSSIAN, PURE = "a perturbed objective", "a perturbed objective with pure noise
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelChoice:
-    """The mechanism that is run, the expected error of every candidate, and why in one line."""
+    """The chosen mechanism, the expected error of every candidate, and the reason in one line."""
 
     mechanism: PerturbedMinimiser
     errors: dict[str, float]
@@ -194,7 +194,9 @@ class ReferenceTable:
 
     @property
     def _squared_weights(self) -> Floats:
-        """All alike in a linear model: the score has the variance R^2 times them; targets in [-1, 1] leave less."""
+        """All are equal in a linear model: the score has the variance R^2 times them; targets in [-1, 1] leave
+        less.
+        """
         if self.learned is not None:
             return self.learned.effects
         return np.full(self.dimension, SPREAD.get(self.loss.name, OTHER_SPREAD) / self.radius**2)
@@ -217,7 +219,7 @@ class ReferenceTable:
     def rivals(
         self, epsilon: float, delta: float, *, steps: int = 1, heads: int = 1
     ) -> Iterator[tuple[str, float]]:
-        """Output noise, noisy moments for squared losses, and noisy gradients, each at its best."""
+        """Output noise, noisy moments for squared losses, and noisy gradients, each at its best parameters."""
         move = steps * self.loss.lipschitz * self.radius
         if delta > 0:
             mu = gaussian_budget(epsilon=epsilon, delta=delta).mu / math.sqrt(heads)

@@ -316,7 +316,7 @@ def gap_of_hinges(problem: FitProblem, weights: Floats, dual: Floats, held: Floa
 def numerical_floor(
     *, loss: Loss, penalty: float, dimension: int, radius: float, rounding: float, size: int
 ) -> float:
-    """A gap that floats can surely certify, from public numbers alone: the least tolerance that makes sense."""
+    """A gap that floats can surely certify, from public numbers alone: the smallest useful tolerance."""
     longest = math.sqrt(loss.at_zero / penalty) + loss.lipschitz * radius / penalty * 1e-3
     unit = 2 * (dimension + 4) * UNIT * radius + rounding
     pull = 2 * (BLOCK + size / BLOCK + 4) * UNIT * radius + rounding
@@ -496,7 +496,7 @@ class _Smoothed:
         return weights
 
     def _step(self, weights: Floats, step: Floats, model: Floats, turned: Floats, width: float) -> float:
-        """Where the smoothed objective is least on the ray: its slope there rises."""
+        """The minimum of the smoothed objective on the ray, where its slope rises."""
         along, square = 2 * self.penalty * float(weights @ step), 2 * self.penalty * float(step @ step)
 
         def slope(far: float) -> float:

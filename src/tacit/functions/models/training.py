@@ -219,7 +219,7 @@ class KernelModelPlan:
 
     @property
     def certified_rows(self) -> int:
-        """Up to this many rows, rounding cannot keep a solver from its certificate, for any contents of the rows."""
+        """The largest number of rows at which rounding never keeps a solver from its certificate, for any rows."""
         assert self.tolerance is not None
         return certified_rows(
             loss=self.loss, penalty=self.penalty, dimension=self.features.dimension, radius=self.features.radius,
@@ -479,7 +479,7 @@ class PenaltyChoice:
         return self.plan.size // self.held_out
 
     def _training(self, penalty: float) -> KernelModelPlan:
-        """The plan of the model that is trained, without noise, on the rows that are not held out."""
+        """The plan of the model for training, without noise, on the rows that are not held out."""
         return replace(self.plan, penalty=penalty, size=self.plan.size - self.tested, tolerance=None)
 
     def final(self, penalty: float) -> KernelModelPlan:

@@ -371,7 +371,7 @@ class _GridPath:
         return Enclosure(values, rad + np.abs(values) * 2.0**-52)
 
     def ball(self, index: int) -> Ball:
-        """One value: from pairs of floats when it is asked first, from balls after that."""
+        """One value: from pairs of floats at the first request, from balls after that."""
         return self._balls(index) if self._closer.get(index) else self._pairs(index)
 
     def extend(self, index: int) -> None:

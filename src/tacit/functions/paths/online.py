@@ -1,9 +1,9 @@
 """Sample paths that the custodian keeps: every process and every later session sees the same path.
 
-f_D is frozen when the path is made, and sealed in the encrypted store beside the ledger. It is never made anew: the
-same noise on changed data would reveal the change. One transaction per call reads the points of other processes,
-draws the new values and writes them; the answer leaves after the transaction. A crash before its end
-publishes nothing and leaves no trace. Theorems `gaussian-process-online` and `gaussian-process-markov`.
+f_D is frozen when the path is made, and sealed in the encrypted store beside the ledger. It is never made anew,
+because the same noise on changed data would reveal the change. One transaction per call reads the points of
+other processes, draws the new values and writes them; the answer leaves after the transaction. A crash before
+its end publishes nothing and leaves no trace. Theorems `gaussian-process-online` and `gaussian-process-markov`.
 """
 
 from __future__ import annotations

@@ -223,7 +223,7 @@ def _integer_orders(
 
 
 def amplify_bound(bound: Bound, *, rate: float, scheme: str | Sampling) -> tuple[Bound, str]:
-    """The bound of the mechanism that sees a secret random part, and the law behind it."""
+    """The bound of the mechanism on a secret random part, and its law."""
     return _applied(bound, sampling_rate("rate", rate), Sampling.parse(scheme).value)
 
 

@@ -95,7 +95,7 @@ def single_rows(unit: Unit) -> None:
 
 @law("replace-on-random-data", operation="condition")
 def replace_on_random_data(bound: Bound, condition: RandomData) -> tuple[Bound, RandomData]:
-    """Carries a bound from add-or-remove to replace-one. That takes two steps of the bound's group law, and gamma
+    """Carries a bound from add-or-remove to replace-one. It takes two steps of the bound's group law, and gamma
     doubles.
     """
     gamma = min(1.0, sum_up([condition.gamma, condition.gamma]))

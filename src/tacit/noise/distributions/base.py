@@ -215,7 +215,7 @@ def between_zero_and(bound: Ball) -> Ball:
 
 
 class Series:
-    """Pr[X = k] = w_k / sum of w: survival probabilities as suffix sums, kept for each precision."""
+    """Pr[X = k] = w_k / sum of w, with survival probabilities as suffix sums, kept for each precision."""
 
     __slots__ = ("_kept", "_terms")
 
@@ -363,7 +363,7 @@ def exp_minus(t: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def quick_table(exponents: Sequence[Fraction]) -> Words:
-    """floor(2^64 exp(-x)) for each exponent, rounded down; 0 after the last, which means undecided."""
+    """floor(2^64 exp(-x)) for each exponent, rounded down; 0 after the last one, which means undecided."""
     with precision(160):
         found = [scaled_floor((-ball(x)).exp(), 64)[0] for x in exponents]
     return np.array([*(min(f, (1 << 64) - 1) for f in found), 0], dtype=np.uint64)

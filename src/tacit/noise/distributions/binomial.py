@@ -62,7 +62,7 @@ class Shape:
         return self.mode - 1 - half * stride if left else self.mode + half * stride
 
     def log_ratio(self, k: int, to: int) -> Ball:
-        """ln Pr[k] - ln Pr[to], with bits added for what cancels."""
+        """ln Pr[k] - ln Pr[to], with extra bits for the cancellation."""
         if k == to:
             return flint.arb(0)
         with precision(working_precision() + 2 * self.n.bit_length() + 32):
@@ -249,7 +249,7 @@ def _quick(shape: Shape, stride: int) -> Words:
 
 
 def _falls(shape: Shape, stride: int) -> npt.NDArray[np.float64]:
-    """-ln of Pr over each block of the quick table; NaN if a block or the next one is not whole."""
+    """-ln of Pr over each block of the quick table; NaN if a block or the next one is incomplete."""
     found: list[float] = []
     with precision(128):
         for index in range(16 * BLOCK_STD + 2):

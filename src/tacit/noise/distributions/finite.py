@@ -34,7 +34,7 @@ __all__ = [
 
 
 def draw_inverted(inverter: Inverter, count: int, source: Source) -> AnyArray:
-    """Draw by one inverter, chunk by chunk so that the work stays in the cache."""
+    """Draws by one inverter, in chunks that fit the cache."""
     parts = [
         inverter.invert(source.words(min(CHUNK, count - start)), source) for start in range(0, count, CHUNK)
     ]

@@ -61,7 +61,7 @@ class _Blocks:
         return (index - OCTAVE * bits) << bits
 
     def log_weight(self, k: int) -> Ball:
-        """ln Gamma(k+r) - ln Gamma(k+1) - k rate, with bits added for what cancels."""
+        """ln Gamma(k+r) - ln Gamma(k+1) - k rate, with extra bits for the cancellation."""
         with precision(working_precision() + 2 * k.bit_length() + 16):
             return ball(k + self.shape).lgamma() - flint.arb(k + 1).lgamma() - ball(self.rate * k)
 

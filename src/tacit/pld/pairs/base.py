@@ -1,4 +1,4 @@
-"""An ordered pair of distributions (P, Q), seen through its curve h(t) = sup_S P(S) - t Q(S).
+"""An ordered pair of distributions (P, Q), known by its curve h(t) = sup_S P(S) - t Q(S).
 
 With t = e^epsilon this is the hockey-stick divergence H_epsilon(P||Q); h is convex and falls from 1 at
 t = 0, never below max(0, 1 - t), and each such curve belongs to a pair (Zhu, Dong, Wang 2022). All that
@@ -183,12 +183,12 @@ class Pair:
 
     @property
     def gaussian_squared(self) -> Fraction | None:
-        """mu^2 where the pair is Gaussian: these add up to one."""
+        """mu^2 if the pair is Gaussian; these add up."""
         return None
 
     @property
     def approximate_point(self) -> tuple[float, float] | None:
-        """(epsilon, delta) where the pair is the worst one of that promise."""
+        """The (epsilon, delta) whose worst pair this is."""
         return None
 
     @property
@@ -221,7 +221,7 @@ class Pair:
         return Layers(base=self, rate=None, swapped=False)
 
     def rule_key(self, *, sampled: bool) -> Hashable:
-        """The key of base pairs whose rules of quadrature are made together; None without a rule."""
+        """The key of base pairs with a common rule of quadrature; None without a rule."""
         return None
 
     @classmethod
@@ -237,7 +237,7 @@ class Pair:
         return None
 
     def quadrature_key(self) -> tuple[Hashable, ...] | None:
-        """Pairs of equal keys are made into nodes together; None without a rule."""
+        """Pairs of equal keys get nodes together; None without a rule."""
         base, rate, swapped = self.layers()
         if rate is not None and rate > MOST_RATE:
             return None

@@ -385,8 +385,8 @@ _FURTHEST = 700.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _GroupWalk:
-    """All steps but the first: from s `spacing` on, `rest[s + middle]` is the remainder after the best known split of
-    them.
+    """All steps but the first: from s `spacing` on, `rest[s + middle]` is the remainder after the best known
+    split of them.
 
     `first` is the curve of one step on the grid, with which a split is chosen; the chosen one is then bounded anew.
     """

@@ -73,7 +73,7 @@ def laplace_pld(top: Column) -> TailPLD:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _DensePair(Pair):
-    """A pair whose losses have a density within [-epsilon, epsilon], with an atom at either end or without."""
+    """A pair whose losses have a density within [-epsilon, epsilon], with or without an atom at either end."""
 
     epsilon: float
 
@@ -488,7 +488,7 @@ class SkellamPair(Pair):
         )
 
     def renyi(self, order: float) -> float:
-        """ln(sum P^a Q^(1-a)) / (a-1), summed; the terms that are left out are below a geometric series.
+        """ln(sum P^a Q^(1-a)) / (a-1), summed; a geometric series bounds the omitted terms.
 
         With r_k = I_{k+1}/I_k the recurrence gives 1/r_k = 2(k+1)/v + r_{k+1}, so r_k <= v/(2(k+1)) and
         r_k/r_{k+s} <= c = (k+s+1)/(k+1) + v^2/(4(k+1)(k+s+2)); towards large losses a term is at most r_k c^(a-1)

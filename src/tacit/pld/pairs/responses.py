@@ -264,7 +264,7 @@ class BalancedResponsePair(ListedPair):
 class CoinPair(Pair):
     """(sum_i w_i (i, P_i), sum_i w_i (i, Q_i)): a coin of these weights chooses the pair and is published.
 
-    h(t) = sum_i w_i h_i(t). A coin that is kept secret gives no more (`docs/theory/coin-mixture.md`).
+    h(t) = sum_i w_i h_i(t). A secret coin gives no more (`docs/theory/coin-mixture.md`).
     """
 
     pairs: tuple[Pair, ...]

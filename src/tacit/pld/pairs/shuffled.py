@@ -218,7 +218,7 @@ def _cells(pair: ShuffledPair, share: float) -> Iterator[tuple[list[_Cell], floa
 
 
 def _runs(law: _Law, width: float, last: int | None = None) -> Iterator[tuple[int, int, float]]:
-    """(First, last value, mass) of runs of `width` values; all values from `last` on are one run."""
+    """(First and last value, mass) of runs of `width` values; all values from `last` on are one run."""
     size, end = max(1, int(width)), len(law.masses)
     stop = end if last is None else min(end, last - law.start)
     starts = [*range(0, stop, size), *([stop] if stop < end else [])]
@@ -228,8 +228,8 @@ def _runs(law: _Law, width: float, last: int | None = None) -> Iterator[tuple[in
 
 
 def _typical(pair: ShuffledPair) -> tuple[float, float, float]:
-    """The chance that another person answers at random, the typical number of such answers, and the number for either
-    value.
+    """The probability that another person answers at random, the typical number of such answers, and the number
+    for either value.
     """
     others, k, less = pair.people - 1, pair.outcomes, math.expm1(pair.epsilon)
     chance = k / (k + pair.supporting * less) if k else 1 / (1 + less)
@@ -244,7 +244,7 @@ def _deviation(pair: ShuffledPair) -> float:
 
 
 def _share(pair: ShuffledPair) -> float:
-    """The width of runs, in standard deviations, with which there are not too many atoms."""
+    """The width of runs, in standard deviations, that avoids too many atoms."""
     chance, _, c = _typical(pair)
     others, two = pair.people - 1, pair.outcomes not in (0, pair.telling)
     low, middle, high = _window(others, chance)

@@ -1,7 +1,7 @@
 """SDMX-CSV 2.0 with names beside codes: a row an observation, its keys as dimensions, the interval as attributes.
 
 A code is a function of its key alone, so that a series keeps its code when others change.
-`_T` is the total (a table that does not tell a column apart), `_U` a key that is missing. TIME_PERIOD is the period
+`_T` is the total (a table without that column), `_U` a missing key. TIME_PERIOD is the period
 of the plan's [report] if SDMX knows that form (2024, 2024-Q1, 2024-03, 2024-03-31, 2024-W05).
 Each row of a withdrawn or replaced release has a COMMENT_OBS, and no other row has one. The code list of
 OBS_STATUS has no code for that, so such a row gets the code for low reliability and never that of a normal
@@ -86,7 +86,7 @@ def id_of(text: str, taken: Sequence[str] = ()) -> str:
 
 
 def codes(keys: Sequence[Any], *, total: Any = None) -> dict[Any, str]:
-    """The code of each key: `_U` for one that is missing, `_T` for the total."""
+    """The code of each key: `_U` for a missing one, `_T` for the total."""
     special = {None: "_U", **({} if total is None else {total: "_T"})}
     return _each(keys, lambda key: special[key] if key in special else code_of(key_text(key)))
 
@@ -118,7 +118,7 @@ def sheets(names: Sequence[str]) -> list[str]:
 def _each(
     keys: Sequence[Any], name: Callable[[Any], str], *, alike: Callable[[str], str] = str
 ) -> dict[Any, str]:
-    """A name for each key, or the refusal of two that are one."""
+    """A name for each key; refuses two equal ones."""
     found = {key: name(key) for key in keys}
     if len({alike(code) for code in found.values()}) < len(found):
         raise InvalidParameter(

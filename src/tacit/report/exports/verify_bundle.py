@@ -137,7 +137,7 @@ def signed_by(key: bytes, signature: Any, format: str, digest: str) -> bool:
 
 
 def problems(data: bytes, expected: str) -> tuple[list[str], list[str]]:
-    """Failed checks, and notes for a reader. A bundle as it was made has no failed check."""
+    """Failed checks, and notes for a reader. An unchanged bundle has no failed check."""
     try:
         return _problems(data, expected)
     except Exception as problem:  # whatever a changed file makes a reader raise
