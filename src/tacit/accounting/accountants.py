@@ -48,8 +48,8 @@ TOLERANCE = 4e-4
 """The requested width of the grid; the result is certified for any width."""
 
 MANY = 256
-"""For plans with more distinct events than these, sums of epsilons, rhos and divergences are skipped, since the
-product of curves is never above them. Only its computed end may be: epsilons and rhos are tried if its two ends lie
+"""For plans with more distinct events, sums of epsilons, rhos and divergences are skipped, since the product
+of curves is never above them. Only its computed end may be: epsilons and rhos are tried if its two ends lie
 far apart, and rhos if an event is known by its rho only.
 """
 

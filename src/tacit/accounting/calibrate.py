@@ -18,9 +18,9 @@ Plan = Callable[[float], Event | Sequence[Event]]
 PRECISION = 1e-6
 _FURTHEST = 80 * math.log(2)
 _STEEP = 40.0
-"""Larger heights count as this one, and so do points where epsilon is 0 or unbounded."""
+"""Larger heights count as this one, as do points where epsilon is 0 or unbounded."""
 _MOST_PARABOLAS = 10
-"""After this many tries every other one halves the bracket."""
+"""After this many tries every second try halves the bracket."""
 _SAMPLE = 16
 """This many distinct events of a plan suffice to choose a starting point."""
 _MOST_WHOLE = 16

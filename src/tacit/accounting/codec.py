@@ -223,7 +223,7 @@ _SAMPLERS: dict[str, Callable[..., SimpleEvent]] = {
 }
 _SAMPLED_BY = {"shuffled_": "people", "subsampled_": "sampling_rate", "without_replacement_": "sampling_rate"}
 _UNSAMPLED = ("dp_sgd", *(f"correlated_{name}" for name in NAMED))
-"""Words that say themselves how they sample."""
+"""Words with a sampling scheme of their own."""
 _WHOLE = (
     "bands", "batch_size", "categories", "participations", "people", "records", "separation", "steps", "subset",
     "times",
@@ -239,7 +239,7 @@ _MORE_NOISE = {
     ("batch_size", "delta", "epochs", "epsilon", "participations", "rho", "sampling_rate", "steps", "times"),
     False,
 )
-"""Values that can be calibrated, and whether a larger one means more noise."""
+"""Values for calibration, and whether a larger one means more noise."""
 _MOST = {"delta": 1 - 2.0**-53, "sampling_rate": 1.0}
 
 

@@ -174,9 +174,9 @@ def _power(sizes: Floats, epsilons: Floats, deltas: Floats) -> Floats:
 # orders of neighbours lie below it: it is its own swap.
 
 WHOLE = Fraction(1, 10**9)
-"""By how much probabilities may miss a sum of 1: floats do. Missing mass counts as an infinite loss."""
+"""The allowed distance of a sum of floats from 1. Missing mass counts as an infinite loss."""
 ROUNDING_SLACK = Fraction(1, 2**40)
-"""The reduction of Q's masses that covers rounding, so that no sum makes a loss smaller."""
+"""The reduction of Q's masses for rounding, so that no sum makes a loss smaller."""
 BITS = 256
 MOST = 1_000_000
 """No grid reaches further from 0 than this many steps."""

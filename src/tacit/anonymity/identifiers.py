@@ -133,9 +133,9 @@ PATTERNS: dict[str, tuple[str, str | None, str | None]] = {
 MATCHES = 0.9
 """The share of values that must match a pattern."""
 DIFFERENT = 0.95
-"""The share of different values from which text and whole numbers look like an identifier."""
+"""From this share of different values on, text and whole numbers look like an identifier."""
 LEAST = 20
-"""Rows from which the share of different values says something."""
+"""The least number of rows for judging the share of different values."""
 OLDEST = 89
 
 

@@ -215,7 +215,7 @@ INTERVALS = ("all", "none", "primary")
 FIRST_GAP, LAST_GAP = 0.08, 0.004
 MOST_PEOPLE, MOST_PROTECTION = 10**11, 10**6
 ENOUGH, EXACT_CELLS = 1.02, 250
-"""A table of more cells than this is done when its pattern costs at most 2% more than the bound."""
+"""A larger table is finished when its pattern costs at most 2% more than the bound."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,7 +292,7 @@ def suppress_cells(
         raise InvalidParameter(
             parameter="counts", value="a larger sum, or a larger protection",
             must=f"add up to at most {MOST_PEOPLE:,}, and the protection be at most {MOST_PROTECTION:,}",
-            hint="linear programs in floating point are right up to there",
+            hint="linear programs in floating point are accurate up to there",
         )  # fmt: skip
     full = with_totals(inner.astype(np.int64))
     small = (full > 0) & (full < below)

@@ -180,7 +180,7 @@ class Draws:
 # Tables as an outsider holds them: columns by name, in classes of rows that agree; no row is visited in Python.
 
 Columns = Mapping[str, Any]
-"""A column is a list, a NumPy array or an Arrow column; anything that is read by its name will do."""
+"""A column is a list, a NumPy array or an Arrow column, found by its name in any table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

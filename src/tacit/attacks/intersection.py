@@ -122,7 +122,7 @@ def match_matrix(shown: Sequence[Any], own: Sequence[Any]) -> Booleans:
 
 
 OTHER = object()
-"""A value that no release shows: a missing entry may stand for it."""
+"""A value that no release shows, for which a missing entry may stand."""
 
 
 def _known(releases: Sequence[Columns], sensitive: str) -> dict[Any, int]:

@@ -267,8 +267,8 @@ def mean_loss(epsilons: Sequence[float]) -> tuple[float, float]:
 
 GRID = 2.0**53
 REACH = 24
-"""The number of neighbours of the nearest u that the attack tries on either side; if further ones could lead to y, y
-counts as possible.
+"""The number of neighbours of the nearest u that the attack tries on either side. If further ones could lead
+to y, y counts as possible.
 """
 
 

@@ -54,7 +54,8 @@ class Reach:
     telling: str
     """That mechanism."""
     outputs_needed: int
-    """Outputs after which a true value one quarter above the claim is caught with 80% power, in that mechanism."""
+    """The number of outputs after which a true value one quarter above the claim is caught with 80% power, in
+    that mechanism."""
 
     def sentences(self, parameter: str) -> list[str]:
         """The limits of this audit, in sentences."""

@@ -22,25 +22,25 @@ from tacit.exact.arrays import Booleans, Floats, Integers
 from tacit.exact.data_classes import dataclass
 
 CAUTION = 0.5
-"""Standard errors by which a frequency is drawn towards a coin before it is bet on."""
+"""Each frequency is drawn towards a coin by this many standard errors before a bet."""
 PROMISE = 0.5
 """A strategy bets on a pair of neighbours if its past gains are at least this many times ln of its outputs."""
 SIGNIFICANT = 1.0
-"""The same for a curve: standard errors by which the event exceeded the claim."""
+"""The same for a curve: the event exceeded the claim by this many standard errors."""
 STAKE = 0.75
 """The part of the wealth that a bet on a curve may lose at most."""
 TOGETHER = 2.0
-"""Standard errors below which the frequencies of two opposite events are taken for one."""
+"""Frequencies of two opposite events within this many standard errors count as one."""
 UNSTAKED = 3.0
 """The lead that a merely watched strategy needs to become the leader."""
 FORGET = 0.8
 """The share of a strategy's past gains that counts when the leader of the next stage is chosen."""
 LEADER = 0.5
-"""The leader's share of what strategies that learn have at the start; the others share the rest."""
+"""The leader's share of the learning strategies' wealth at the start; the others share the rest."""
 FIXED = 0.6
-"""The share of the bets on fixed events at the start, where there are some."""
+"""The share of the bets on fixed events at the start, if there are any."""
 MOMENTS = 24
-"""Moments of a batch at which the wealth is looked at."""
+"""The number of times that a batch looks at the wealth."""
 ROUNDING = 1 + 1e-9
 """Above all rounding errors of 10^6 bets."""
 

@@ -29,15 +29,15 @@ from tacit.exact.data_classes import dataclass
 FIRST = 8
 """Outputs of each pair of neighbours before the first bet."""
 GROWTH = 0.3
-"""A stage has this share of all outputs before it."""
+"""A stage is this share of all outputs before it."""
 LARGEST_STAGE = 20_000
 EQUALLY = 0.2
 RANKED = (0.6, 0.2, 0.12, 0.08)
-"""A stage gives this share equally to all pairs, and the rest to those that promise most."""
+"""A stage gives this share equally to all pairs, and the rest to the most promising ones."""
 FOREMOST = 0.75
-"""Where fixed events are bet on: the share of a stage for the pair that has gained most."""
+"""The share of a stage for the pair with the largest gain, if fixed events are bet on."""
 EASIER = 0.2
-"""The weight of the promise against half of the claimed epsilon, which shows earlier."""
+"""The weight of the gain against half of the claimed epsilon, which shows earlier."""
 TREES_FROM = 240
 """Outputs of a pair before boosted trees are fitted."""
 REFIT = 1.25

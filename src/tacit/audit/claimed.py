@@ -24,7 +24,7 @@ STEPS = (
 FROM_ZERO = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0)
 """The ladder above a claim of 0."""
 SHARES = (0.5, 0.1, 0.01)
-"""Parts of delta(0) at which a curve is tested besides epsilon = 0."""
+"""Parts of delta(0) at which a curve is tested, besides epsilon = 0."""
 _WORD = re.compile(r"\s*(epsilon|delta|rho|mu)\s*=\s*([^\s,;]+)\s*(?:[,;]|$|\s)")
 
 

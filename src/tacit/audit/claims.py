@@ -192,11 +192,11 @@ ROUNDING_SLACK = Fraction(1, 10**9)
 
 PRECISION = 512
 MOST_RUNS = 2_000_000
-"""For more runs on one grid the cut-off and rounded parts add up to too much, and take too long."""
+"""With more runs on one grid the cut-off and rounded parts add up to too much, and take too long."""
 COARSEST, FINEST = 200, 1 << 16
 """Points of the first and of the last grid within the stated epsilon."""
 ORDERS = 1 << 14
-"""Points within the largest loss, where a divergence is asked for."""
+"""The number of points within the largest loss, for a divergence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

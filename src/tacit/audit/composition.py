@@ -35,7 +35,7 @@ FAR = 100
 
 
 INSIDE, LONGEST_INSIDE = 1e-24, 1 << 14
-"""The mass cut off of a composition inside of a sample or a mixture, and its number of points."""
+"""The mass cut off from a composition inside of a sample or a mixture, and its number of points."""
 
 
 class TooLong(Unconfirmed):

@@ -40,7 +40,7 @@ def exact(value: int | float | str | Fraction) -> arb:
 # What may stand in an event: its fields and their ranges, told beside the formula of its curve.
 
 WHOLE = Fraction(1, 10**9)
-"""By how much stated probabilities may miss their sum."""
+"""The allowed distance of stated probabilities from a sum of 1."""
 Range: TypeAlias = Callable[[Any], bool]
 FIELDS: dict[str, dict[str, Range]] = {}
 """The fields of every kind of event, each with its range."""
@@ -193,7 +193,7 @@ def skellam(given: Mapping[str, Any]) -> Curve:
 # + c/2) under one value, and with c - j for j under the other.
 
 MOST_PEOPLE, MOST_PEOPLE_OF_MANY = 400, 50
-"""With one number of companions to sum over, and with two (answers that may be for neither value, or for both)."""
+"""With one number of companions to sum over, and with two (answers for neither value, or for both)."""
 _RARE = 1e-40
 
 

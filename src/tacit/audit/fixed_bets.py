@@ -24,23 +24,23 @@ from tacit.exact.arrays import Booleans, Floats, Integers
 from tacit.exact.data_classes import dataclass
 
 EXCESS = np.array([0.1, 0.3, 0.6, 1.2, 3.0])
-"""By how much the log odds of a part's bet are above the claim."""
+"""The excess of a part's log odds over the claim."""
 BELIEVED = np.array([0.32, 0.26, 0.22, 0.14, 0.06])
 """The shares of these parts."""
 CUTS = (1.0, 0.8, 0.6, 0.4, 0.2)
 """Events of signs along the difference of the inputs: at least this part of all that could agree."""
 TAILS = ((64, (0.05, 0.12, 0.22, 0.33, 0.45)), (1_000, (0.003, 0.01, 0.03, 0.07, 0.33)))
-"""Events of columns: from so many outputs on, the ends of the past outputs with these shares."""
+"""Events of columns: after this many outputs, the ends of the past outputs with these shares."""
 NUMBERS_FROM = 200
 UNLEARNED = 0.2
-"""The part of a share that is divided without the past, against its accidents."""
+"""The part of a share that is divided without the past, as a guard against its accidents."""
 CELLS_FROM = 64
 MOST_CELLS = 16
 LEAST_SEEN = 3
 COLUMNS = ("numbers along the difference of the inputs", "number 1", "sum", "number 2", "largest")
 """Columns whose ends are events."""
 BOTH = 3.0
-"""The weight of bets on both ends of a column at once, relative to bets on one end: most noise shows at both."""
+"""The weight of bets on both ends of a column at once, relative to bets on one end. Most noise shows at both."""
 SHARES = {
     "signs": 0.45, "signs and numbers": 0.3, "columns 0": 0.12, "columns 1": 0.04, "lowest bits": 0.02, "outputs": 0.07,
 }  # fmt: skip
@@ -90,7 +90,7 @@ class FixedBets:
         self.waiting = {g: SHARES[g] / whole for g in wanted}
         self.events: list[_Event] = []
         self.first: list[int] = []
-        """By part: the event on which it bets, or -1; the other event, on which it bets the other way, or -1."""
+        """By part: the event of its bet, or -1; the other event, for a bet in the other direction, or -1."""
         self.second: list[int] = []
         self.coin: list[int] = []
         self.prior = np.zeros((len(q), 0, len(EXCESS)))

@@ -39,7 +39,7 @@ ROUNDED = 1 / 32
 _LETTERS = "ifz"
 _IN_TEXT = re.compile(r"[-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?")
 AGAIN = 24
-"""Further runs of either input before a function is said to draw no noise."""
+"""The number of further runs of either input before a function counts as free of noise."""
 NEAR_ONE = 0.02
 """The relative error of a factor of the noise: outputs are rounded to a grid."""
 
@@ -64,7 +64,7 @@ class Replay:
     draws: int
     additive: bool
     moved: float
-    """The largest L1 difference of two outputs under the same noise, where outputs are answers plus noise."""
+    """The largest L1 difference of two outputs under the same noise, for outputs that are answers plus noise."""
     notes: tuple[str, ...] = ()
 
     @property

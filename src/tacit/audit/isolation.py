@@ -31,7 +31,7 @@ SECONDS_A_RUN = 10.0
 MEMORY = 4 << 30
 """Bytes of address space of the process."""
 MOST_ENDS = 20
-"""Ends of the process after which an audit stops."""
+"""The number of ended processes after which an audit stops."""
 GRACE = 3.0
 
 
@@ -183,7 +183,7 @@ def _read(where: BinaryIO) -> Any:
 
 
 MOST_REPLY = 1 << 28
-"""Bytes of one reply; more is no reply of ours."""
+"""The largest number of bytes of a reply."""
 _GARBLED = (
     "refused",
     "mechanism must leave open files of others alone, got bytes on the channel of the audit",

@@ -25,7 +25,7 @@ Output = tuple[str, tuple[Leaf, ...]]
 MOST_LEAVES = 20_000
 MOST_DEPTH = 40
 POSITIONS = 40
-"""Leaves that get columns of their own; the others count in sums, extremes and numbers of each kind."""
+"""The number of leaves with their own columns; the others count in sums, extremes and numbers of each kind."""
 WORDS = 24
 _NUMBERS = [float("bifzsyon".find(letter)) for letter in "ifz"]
 

@@ -50,9 +50,9 @@ from tacit.sources.synthetic.neighbours import neighbouring_tables
 
 NEIGHBOURS = 24
 STEPPED = 8
-"""Pairs of neighbours whose releases are compared line by line; integers are compared on all."""
+"""The number of pairs of neighbours whose releases are compared line by line; integers are compared on all pairs."""
 BET_ON = 3
-"""Pairs of neighbours that bets are made on: those that moved most."""
+"""The number of pairs of neighbours for bets: those with the largest moves."""
 ENGINES = ("duckdb", "spark")
 ON_SPARK = 4
 """The number of pairs of neighbours that are also read on Spark, where a small table takes seconds."""

@@ -30,7 +30,7 @@ FEW = 400
 MOST_FITTED = 20_000
 """Outputs that a model is fitted to, the latest; levels count all."""
 APART = 2.2
-"""Standard errors by which the shares of neighbouring levels differ; nearer ones become one level."""
+"""Shares of neighbouring levels that differ by fewer standard errors become one level."""
 RIDGE = 3.3
 NEWTON = 12
 BELIEF = 1.0
@@ -50,7 +50,7 @@ class Levels:
     ones: Floats
     zeros: Floats
     events: bool
-    """True for fine bins, of which runs from one end are events; False for levels that are clearly apart."""
+    """True for fine bins, whose runs from one end are events; False for clearly separate levels."""
     words: Callable[[int, bool], str]
     """An event in words: all levels from this one on (True), or up to this one (False)."""
 

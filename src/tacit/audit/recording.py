@@ -35,7 +35,7 @@ PLAIN_DRAWS = (
     "vonmisesvariate", "weibullvariate", "randbytes", "binomialvariate",
 )  # fmt: skip
 MOST_NUMBERS = 50
-"""Scales and values of one draw that are kept."""
+"""The number of kept scales and values of one draw."""
 SECRET_DRAWS = ("randbelow", "randbits", "token_bytes", "token_hex", "token_urlsafe", "choice")
 
 
@@ -49,7 +49,7 @@ class Draw:
     scale: tuple[float, ...] = ()
     other: str = ""
     values: tuple[float, ...] = ()
-    """The numbers drawn, where a scale is known."""
+    """The drawn numbers, if their scale is known."""
 
 
 class Tape:

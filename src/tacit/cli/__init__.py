@@ -21,7 +21,7 @@ from tacit.errors import TacitError, UnknownName
 __all__ = ["main"]
 
 COMPLETING = "_TACIT_COMPLETE"
-"""The variable by which a shell asks for the words that may follow (`tacit --install-completion`)."""
+"""The variable with which a shell asks for the next words (`tacit --install-completion`)."""
 
 _ALLOCATIONS = 20_000
 """New objects between two searches for unreachable cycles: loading modules makes many objects and no garbage."""

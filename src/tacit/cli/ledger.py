@@ -38,7 +38,7 @@ def root(context: typer.Context) -> None:
 
 
 SCREEN = 20
-"""Charges, notes and looks that `tacit ledger show` prints by itself: the last ones."""
+"""The number of last charges, notes and looks that `tacit ledger show` prints by default."""
 
 
 @ledger.command(name="show")

@@ -467,7 +467,7 @@ def given_factor(cells: Sequence[Cell], simulator: Simulator, delta: Fraction) -
 #     e^epsilon = max( sum_t max_v P_v(t),  1 / sum_t min_v P_v(t),  sqrt(max_t max_v P_v(t) / min_v P_v(t)) ).
 
 CLOSE = Fraction(1, 10**7)
-"""How near the two ends of e^epsilon are brought together, relatively."""
+"""The largest relative distance of the two ends of e^epsilon."""
 _STEPS, _PASSES, _LARGEST = 60, 60, 1 << 32
 
 

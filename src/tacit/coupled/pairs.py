@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 GONE = "gone"
-"""Stands in alt(X) where something was removed."""
+"""The mark in alt(X) for a removed part."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,9 +25,9 @@ from tacit.statistics.forms import Linear
 Candidates = Callable[[Price], Mapping[str, Assignment]]
 
 CHEAPER = 0.999
-"""Another mechanism is taken if its cost is at most this share of the least cost so far."""
+"""Another mechanism is chosen if its cost is at most this share of the least cost so far."""
 CLEARLY = 0.95
-"""The same for staircase noise, whose event is only its epsilon: it composes worse than Laplace noise."""
+"""The same for staircase noise, whose event is only its epsilon, so that it composes worse than Laplace noise."""
 ROUNDS = 12
 EXACT = "no unit can change it: it is published as it is"
 

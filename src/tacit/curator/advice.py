@@ -23,9 +23,9 @@ from tacit.sources.schema import Schema
 from tacit.statistics import Count, Mean, Proportion, Quantiles, Statistic
 
 WORTH = 0.95
-"""A change is named if it leaves at most this part of the error."""
+"""A change is named if at most this part of the error remains."""
 GOOD = 0.25
-"""Coarser cells are no advice where the error is at most this part of the rows of a cell already."""
+"""Coarser cells are not advised if the error is already at most this part of the rows of a cell."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

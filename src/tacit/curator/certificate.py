@@ -194,7 +194,7 @@ def manifest(
 
 
 LISTED = 100
-"""A certificate lists the names of all releases of its plan up to so many, a public number."""
+"""The largest number of releases, a public number, whose names a certificate lists."""
 
 
 def by_digest(names: Iterable[str]) -> dict[str, Any]:
@@ -293,7 +293,7 @@ def _plain(value: Any) -> Any:
 
 CERTIFICATE_FORMAT = "tacit certificate 2"
 EARLIER = "tacit certificate 1"
-"""Certificates that bind nothing: they can still be read, with a warning."""
+"""Certificates without digests, which can still be read, with a warning."""
 
 CIPHER, SEEDED = "AES-256-CTR", "seeded, for tests"
 PUBLISHABLE = (CIPHER,)

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 WORTH_A_DELTA = Fraction(95, 100)
 WORTH_A_CURVE = 2
-"""The least number of events for which the composed curve is computed; a single event has its own price."""
+"""The least number of events with a composed curve; a single event has its own price."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

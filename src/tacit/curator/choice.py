@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 LONG = 512
-"""Bytes of an array from which on it is looked for in the question."""
+"""Arrays of at least this many bytes are looked for in the question."""
 ARRAYS = ("<i8", "<f8", "|b1", "|u1", "<i4")
 LONGEST = 4096
 """Characters of a fraction."""
@@ -118,7 +118,7 @@ ROOMS = {
     "sources.columns": "Category Date Flag Integer Number",
     "synthesis.schedule": "Schedule",
 }
-"""The closed table of what a choice may hold: names, by the module that has them. No name is ever given away."""
+"""The closed table of names in a choice, by their modules. No name is ever given away."""
 KNOWN = {name: f"tacit.{room}" for room, names in ROOMS.items() for name in names.split()}
 EARLIER = {
     "MachineFit": "KernelModelFit",
@@ -128,7 +128,7 @@ EARLIER = {
         for kind in ("", "Clamping", "Discarding", "Exact", "Function", "Synthesis", "Tree", "Truncated")
     },
 }
-"""Names under which earlier ledgers stored what is called otherwise today."""
+"""Earlier names in ledgers, with today's names."""
 
 
 @cache

@@ -44,7 +44,7 @@ class Expected:
     floor_reason: str = ""
     sampling: float | None = None
     ranks: bool = False
-    """Is the error one of ranks, in rows, and not of values?"""
+    """Whether the error is one of ranks, in rows, and not of values."""
     plain: Expected | None = None
     """Under another condition: the error of differential privacy at the same price."""
 

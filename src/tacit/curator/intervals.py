@@ -73,9 +73,9 @@ def last_inside(margin: Callable[[Floats], Floats], start: Floats, end: Floats) 
 DOUBLINGS = 60
 MEANS = 9
 HIDDEN = 0.25
-"""A variance whose noise is this share of its divisor cannot be distinguished from any other."""
+"""A variance with this share of noise in its divisor cannot be distinguished from any other."""
 MEAN_MISS = Fraction(1, 50)
-"""The share of the error probability that the mean of a variance gets; the rest is the variance's own."""
+"""The share of the error probability for the mean of a variance; the rest is for the variance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

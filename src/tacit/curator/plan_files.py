@@ -496,7 +496,7 @@ WORDS: dict[str, Reader] = {
     "where": text,
     "within": amount,
 }
-"""Every word of every table but the schema's, which has a reader of its own. One word means one thing."""
+"""Every word of every table except the schema's, which has its own reader. One word means one thing."""
 
 _HERE: dict[tuple[str, str], Reader] = {
     ("additive", "bins"): whole,

@@ -100,7 +100,7 @@ FITTING: dict[str, Callable[[Question, Price], Assignment]] = {
 }  # fmt: skip
 """Mechanisms for statistics that are no sums of noisy numbers."""
 BETTER = 0.999
-"""A later candidate is taken if its error is at most this share of the best error so far."""
+"""A later candidate is chosen if its error is at most this share of the best error so far."""
 CLEARLY = 0.95
 """The same for staircase noise."""
 LOUD = 100
@@ -444,12 +444,12 @@ class Plan:
     charged: Charged
     digest: str
     earlier: tuple[str, ...] = ()
-    """The digests of the request in earlier formats, by which it may be on record."""
+    """The digests of the request in earlier formats, for finding older records."""
     reading: dict[str, Any] = field(default_factory=dict, hash=False)
     budget: Bound | None = None
-    """The budget that pays, to show prices as parts of it; None if several budgets pay."""
+    """The paying budget, to show prices as parts of it; None if several budgets pay."""
     total: Price | None = None
-    """The price that releases without one of their own share."""
+    """The price for releases without a separate price."""
     given: Given | None = None
     """Default assumptions about the data, for releases without their own."""
     kept: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -753,9 +753,9 @@ def _charged(releases: Sequence[Planned], budget: Bound, unit: Unit, total: Pric
 
 
 MOST = 32
-"""The number of plans that a curator keeps; a new one takes the place of the least recently used."""
+"""The number of plans that a curator keeps; a new one replaces the least recently used one."""
 LONGEST = 8
-"""Asks of a plan that is kept: comparing a long one takes as long as it saves."""
+"""The largest number of queries of a kept plan: comparing a longer one takes as long as it saves."""
 
 
 class KeptPlans:

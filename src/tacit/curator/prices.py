@@ -21,8 +21,8 @@ Number = int | float | Fraction | Decimal
 CONFIDENCE = Fraction(95, 100)
 
 MOST_DIGITS = 120
-"""The largest number of digits in the numerator or denominator of a typed number; longer ones may take forever
-to compute.
+"""The largest number of digits in the numerator or denominator of a typed number; longer ones may take too
+long to compute.
 """
 
 LIMITS: dict[str, tuple[Fraction, Fraction]] = {

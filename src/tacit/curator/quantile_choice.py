@@ -42,7 +42,7 @@ from tacit.statistics.quantiles import (
 )
 
 SHARES = (Fraction(1, 20), Fraction(1, 10), Fraction(1, 6), Fraction(1, 4))
-"""The parts of the price that intervals may get. Without a public number of rows they get the last one.
+"""The possible parts of the price for intervals. Without a public number of rows they get the last one.
 
 The width of an interval goes down like 1 / share, the error of a value goes up like 1 / (1 - share). At 1,250 rows and
 epsilon = 0.3 a quarter gives intervals of a tenth of the rows to each side instead of a quarter, and the error of a
@@ -61,7 +61,7 @@ USUAL_RANGES, MOST_RANGES = 1 << 18, 1 << 24
 keys, or as many as the table has rows.
 """
 FINER = 64
-"""Ranges for each rank that a value errs by, where the rows lie evenly: enough for rows that lie 64 times denser."""
+"""The number of ranges for each rank of error, if the rows lie evenly: enough for rows that lie 64 times denser."""
 NAME = "selections by rank"
 NO_INTERVAL = "nothing: no intervals were asked for, and nothing was spent on them"
 

@@ -291,7 +291,7 @@ class OnRandomData(Assignment):
 
 
 EXACT, COUNTED = "which are exact", "rows that decide"
-"""Parts of an answer beside the counts: which cells are exact, and the public or declared number of rows."""
+"""Parts of an answer beside the counts: the exact cells, and the public or declared number of rows."""
 
 
 ALL_ROWS = Aggregation(aggregates=(CountRows(),))

@@ -75,7 +75,7 @@ class RehearsedPair:
     left: tuple[Any, ...]
     right: tuple[Any, ...]
     refused: tuple[str, str] = ("", "")
-    """The error with which a reading ended, on either table."""
+    """The error at the end of a read, on either table."""
 
 
 def rehearsed(plan: Plan, tables: tuple[Any, Any], *, words: str, engine: str | None = None) -> RehearsedPair:

@@ -62,9 +62,9 @@ class Release:
     corrections: tuple[Correction, ...] = ()
     data: dict[str, Any] = field(default_factory=dict, repr=False)
     words: tuple[str, ...] | None = field(default=None, repr=False)
-    """The words of quality from a certified file, if the release was read from one; else computed."""
+    """The words of quality from a certified file, if the release was read from one; otherwise computed."""
     rows_text: str | None = field(default=None, repr=False)
-    """The synthetic rows as a certified file has them, where it is read back from one."""
+    """The synthetic rows of a certified file, if they are read from one."""
     measured: Any = field(default=None, repr=False, compare=False)
     """The noisy measurement of every value, if the release has it beside the value."""
     _certified: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)

@@ -826,7 +826,7 @@ RESERVED = frozenset(
     {"con", "prn", "aux", "nul", "clock$", "conin$", "conout$"}
     | {f"{port}{digit}" for port in ("com", "lpt") for digit in "0123456789\xb9\xb2\xb3"}
 )
-"""Names of devices on Windows, whatever ending follows."""
+"""Names of devices on Windows, with any ending."""
 
 
 def file_stem(name: str) -> str:

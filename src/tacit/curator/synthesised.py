@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from tacit.curator.release import Release
 
 LOUDEST = 1e6
-"""A standard deviation of one-way margins above which no table is learned from."""
+"""The largest standard deviation of one-way margins for learning a table."""
 NOISE_FILLED = 0.05
-"""A margin with a larger share of its rows in cells that noise alone may have filled is named."""
+"""A margin is named if a larger share of its rows is in cells that noise alone may have filled."""
 POST_PROCESSING = "fits, drawn rows and answers are made of the noisy numbers alone"
 
 

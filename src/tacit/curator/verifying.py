@@ -271,7 +271,7 @@ class CheckResult:
     fallen: str = ""
     """The withdrawn or replaced release that makes this check fail."""
     notable: bool = False
-    """Whether a reader must know it although it holds. The note about a look at the data before they were declared."""
+    """Whether it is shown although it holds. The note about a look at the data before they were declared."""
 
     def __str__(self) -> str:
         word = {True: "holds", False: "DOES NOT HOLD", None: "not checked"}[self.holds]

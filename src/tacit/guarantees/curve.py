@@ -58,7 +58,7 @@ class Curve(Protocol):
 
 
 Directions: TypeAlias = tuple[Curve, ...]
-"""One curve if it holds for both orders of neighbours; else one each for removal and addition."""
+"""One curve for both orders of neighbours; or one each for removal and addition."""
 
 
 class Composer(Protocol):

@@ -232,8 +232,8 @@ def _plain_unit(unit: Unit) -> Unit:
 _READING_DELTA = 1e-6
 
 NO_PROTECTION = 0.99
-"""If the best guess is right with at least this probability (a coin: one half), the text says that a promise protects
-nobody.
+"""If the best guess is right with at least this probability (a coin: one half), the text says that the
+promise protects nobody.
 """
 
 _NOBODY = (

@@ -35,13 +35,12 @@ Rounded = Callable[[Any], float]
 MOST_DIGITS = 120
 """Texts of a sum show at most this many digits."""
 SUM_BITS = 4096
-"""A running sum with a longer denominator is rounded up to this many binary places, because fractions with new
-denominators would make each sum longer than the one before. Sums of floats and of decimals never reach it.
+"""A running sum with a longer denominator is rounded up to this many binary places, because new denominators
+would make each sum longer than the one before. Sums of floats and of decimals never reach it.
 """
 
 ROOT_BITS = 160
-"""The number of digits of roots kept as rationals: far more than a float has, so that rounding decides nothing about a
-budget.
+"""The number of digits of roots kept as rationals, far above a float's, so that rounding never decides about a budget.
 """
 
 NOTHING: Mapping[str, Fraction] = {}

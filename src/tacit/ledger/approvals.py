@@ -39,7 +39,8 @@ CUSTODIAN = "custodian"
 SIGNED = ("elsewhere", "server")
 """The holder of the private key of an approval: the approver, or a server under the approver's passphrase."""
 MOST_OPEN, MOST_OPEN_OF_ONE = 200, 20
-"""The largest number of open requests, of everybody and of one person: every entry's digest covers all of them."""
+"""The largest number of open requests, of everybody and of one person, since every entry's digest covers all
+of them."""
 
 
 class Signer(Protocol):

@@ -42,7 +42,7 @@ class Limit:
 
 
 ChargeCheck = Callable[[Sequence[Charge], Limit], None]
-"""Called inside the transaction with every charge so far, the asked one last, and the limit. It must be a
+"""Called inside the transaction with every charge so far, the new one last, and the limit. It must be a
 pure function that returns None if all of them together fit, and raises BudgetExceeded if they do not."""
 
 

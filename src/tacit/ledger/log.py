@@ -271,7 +271,7 @@ class History:
     closed: dict[int, str] = field(default_factory=dict)
     looks: list[Entry] = field(default_factory=list)
     plans: dict[str, int] = field(default_factory=dict)
-    """The entry in which each plan's digest stood first, whether it was charged for or only recorded."""
+    """The first entry with each plan's digest, charged or only recorded."""
     said: list[Entry] = field(default_factory=list)
 
     def follow(self, entry: Entry) -> str:
@@ -373,7 +373,8 @@ def parse_anchor(anchor: str) -> tuple[int, str]:
 
 FORMAT = 3
 OLDER = 2
-"""The format before names, approvals and corrections: it is read, and becomes the present one when it is written."""
+"""The format before names, approvals and corrections. A ledger in it is read, and gets the present one when
+it is written."""
 READABLE = (OLDER, FORMAT)
 
 
@@ -454,7 +455,7 @@ PAGE = 500
 LAST = 2**63 - 1
 """No entry has a larger number."""
 OWN = 64
-"""A log's own entries that it knows without reading them anew, if they are still unchanged."""
+"""The entries of a log that are known without reading them again, if they are still unchanged."""
 
 
 # Built once: a release puts some twenty of these to the database.

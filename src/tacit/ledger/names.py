@@ -60,7 +60,7 @@ _LIKE = {
 }  # fmt: skip
 _PAIRS = (("rn", "m"), ("vv", "w"))
 _SIGNS = "|!¡"
-"""Signs that are drawn like a letter, and that a reader may as well overlook."""
+"""Signs that look like a letter, or that a reader may overlook."""
 
 
 def scripts(name: str) -> frozenset[str]:

@@ -18,11 +18,11 @@ from tacit.ledger.entries import ASKERS, Person, folded, holds, person_body, rea
 
 APPROVAL = "tacit approval 1"
 ASKED = ("analyst", "request", "plan", "table", "version", "event", "charge", "exact", "told")
-"""The content of an approval, which its charge must share: everything that a `reserve` entry asks for."""
+"""The content of an approval, which its charge must match: all requested facts of a `reserve` entry."""
 
 
 ASKED_FILES = (*(name for name in ASKED if name != "told"), "files")
-"""The form since the declared set of files belongs to a query; its sentences are no longer part of it."""
+"""The form in which the declared set of files belongs to a query, and its sentences do not."""
 
 
 def asked_digest(body: Mapping[str, Any]) -> str:
@@ -66,7 +66,7 @@ class Register:
     requests: Mapping[int, Open] = field(default_factory=dict)
 
     kept: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """Canonical texts of its parts: people and requests are the same from charge to charge, and are not made anew."""
+    """Canonical texts of its parts, kept because people and requests are the same from charge to charge."""
 
     # --- as plain data -------------------------------------------------------------------------------
     @property

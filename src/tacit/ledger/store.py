@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 SETTINGS = (
     "synchronous = EXTRA", "fullfsync = ON", "trusted_schema = OFF", "cell_size_check = ON", "journal_mode = PERSIST",
 )  # fmt: skip
-"""All that ended is on the disk. The journal stays beside the file, its head blanked: as safe as one that is deleted
-after every transaction, and half the waiting for the disk, since no folder is written."""
+"""All that ended is on the disk. The journal stays beside the file with a blanked head. This is as safe as
+deleting it after every transaction, and needs half the waiting for the disk, since no folder is written."""
 
 
 def milliseconds(wait: float) -> int:
@@ -74,7 +74,7 @@ def failures(*more: type[Exception]) -> tuple[type[Exception], ...]:
 # no two have one, and a child of this process finds none: it must not speak on, nor close, what its parent opened.
 
 MOST = 16
-"""Connections that are kept in a process; the least recently used ones are closed."""
+"""The number of connections kept in a process; the least recently used ones are closed."""
 
 Stamp = tuple[int, ...]
 

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 NOTHING: Mapping[str, Any] = {}
 _MOST_VALUES = 500
-"""Values in one list of a statement; longer lists are put in pieces, since databases bound their number."""
+"""The largest number of values in one list of a statement; longer lists are divided, because databases limit
+their number."""
 
 
 class FileConnection:

@@ -36,7 +36,7 @@ _HINT = "bounded noise is for counts: L1(1) if a unit moves one cell by at most 
 _ONE = Fraction(1)
 _UNIT = L1(1)
 MOST_MOVED = 4096
-"""The largest move, in steps, whose own curve is composed; a larger one composes by its (epsilon, delta)."""
+"""The largest move, in steps, with a composed curve of its own; a larger one composes by its (epsilon, delta)."""
 WIDEST = 64
 """The untruncated noise may be this many times wider than the support. It is drawn again until it is inside."""
 

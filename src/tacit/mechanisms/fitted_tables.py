@@ -272,7 +272,7 @@ def _fine(l1: int) -> int:
 HULL_FINE = 64
 MOST_COUNTS = 64
 MOST_MOVES = {1: 100, 2: 60, 3: 30, 4: 16}
-"""The largest number of distinct moves, by dimension, whose hull takes some hundredths of a second."""
+"""The largest number of distinct moves, by dimension, for an immediate hull (some hundredths of a second)."""
 POINTS = 1 << 13
 SLACK = 1e-12
 

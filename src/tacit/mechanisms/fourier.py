@@ -45,7 +45,7 @@ __all__ = [
 MOST_COEFFICIENTS = 1 << 17
 MOST_SEARCHED = 512
 FLOAT_ROOM = 1e-9
-"""The float evaluation of a supremum is raised by this relative amount, far above its error of 1e-11."""
+"""The float value of a supremum is raised by this relative amount, far above its error of 1e-11."""
 
 
 def feature_count(*, frequencies: int, dimension: int = 1) -> int:
@@ -165,7 +165,7 @@ def _moved_l1(m: int) -> Fraction:
 FourierMechanism = Laplace | Gamma | KNorm | KNormDifference | RoundedGaussian
 
 _ROOM = 1 + Fraction(1, 1 << 20)
-"""Norms of rounded records: floats may decide a tie, which moves a feature by a further 2^-21 of a spacing."""
+"""For norms of rounded records: floats may decide a tie, which moves a feature by a further 2^-21 of a spacing."""
 
 _WORDS = {
     "laplace": "Laplace noise",

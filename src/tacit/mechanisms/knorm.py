@@ -286,7 +286,7 @@ def _moved(sensitivity: Contribution | HullGauge) -> Fraction:
 
 
 MOST_LAWS = 64
-"""The number of coordinates whose distributions are computed one by one."""
+"""The number of coordinates with separately computed distributions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -54,17 +54,17 @@ __all__ = [
 # they speak of accuracy, not of privacy.
 
 _REACH = 9.5
-"""Standard deviations beyond which a binomial's probabilities are left out: below 1e-18 by Bernstein's inequality
-where the deviation is above a few, with a least window for smaller deviations.
+"""Probabilities of a binomial beyond this many standard deviations are omitted: below 1e-18 by Bernstein's
+inequality for deviations above a few, with a least window for smaller deviations.
 """
 _FLOOR = 60
 _GRID = 256
-"""The number of distinct observed counts with intervals of their own; for more, the intervals of a grid of this size
-are widened.
+"""The number of distinct observed counts with separate intervals; for more, the intervals of a grid of this
+size are widened.
 """
 _MOST_POINTS = 1 << 23
 _DEAR = 16
-"""A tail in closed form costs as much as this many listed values."""
+"""A tail in closed form takes as long as this many listed values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ class ResponseLaw:
     p: float
     q: float
     gap: float
-    """p - q, which is not computed by subtraction."""
+    """p - q, computed without subtraction."""
 
     def at_most(self, observed: float, count: int) -> float:
         """Pr[X <= observed] for a true count."""

@@ -40,8 +40,8 @@ MOST_HEADS = 4096
 MOST_SHRINKS = 398
 """The largest mu is reduced by 0.3% at most this many times."""
 TOLERANCE = 2.0**-17
-"""The tolerance of the certified gradient if that of one row is at most 1: double precision reaches it for some
-million rows.
+"""The tolerance of the certified gradient for gradients of rows of at most 1, which double precision reaches
+for some million rows.
 """
 
 CERTIFIED = "the solver certifies the minimum on this table and its neighbours; elsewhere 0 takes its place"

@@ -25,7 +25,7 @@ GRID = 128
 NODES = 400
 SHAPES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128, 256)
 SAFE = 1 + 1e-12
-"""Quantiles of the normal distribution are correct to about 1e-15; this covers it, and no privacy rests on it."""
+"""A margin for quantiles of the normal distribution, which are correct to about 1e-15; no privacy depends on it."""
 APART = 1e-3
 MOST_BOXES = 24
 """Above this number of boxes, those with less than this part of the variance are joined as one normal distribution."""

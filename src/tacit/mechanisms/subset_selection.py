@@ -26,7 +26,7 @@ from tacit.noise.source import Source, default_source
 __all__ = ["HadamardResponse", "LocalCandidate", "LocalChoice", "SubsetSelection", "local_mechanism"]
 
 MOST_CATEGORIES = 1 << 16
-"""An answer lists about a share 1/(e^epsilon + 1) of the categories: beyond this it is too long to send."""
+"""The largest number of categories in an answer, which lists about a share 1/(e^epsilon + 1) of all."""
 _CELLS = 1 << 22
 """People times categories that are drawn at once."""
 

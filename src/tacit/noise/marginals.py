@@ -541,7 +541,8 @@ def _nodes() -> tuple[Floats, Floats]:
 
 
 WIDE = 100
-"""Shapes from which a difference of two gammas is read off its characteristic function: K_n overflows beyond."""
+"""From this shape on a difference of two gammas is read from its characteristic function, since K_n overflows
+beyond."""
 
 
 @lru_cache(maxsize=16)

@@ -400,7 +400,7 @@ class KeptHolder:
         self.path, self._key, self._session = path, key, session
         self.note, self._sent = dict(note or {}), b""
         self.paid = False
-        """Was the ledger charged for this message, and for none before?"""
+        """Whether the ledger was charged for this message, and for none before."""
         self._source = source if source is not None else default_source()
         self.holder = Holder(
             session=session, index=index, key=key, contribute=once, source=self._source, table=table,

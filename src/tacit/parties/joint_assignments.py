@@ -39,7 +39,7 @@ from tacit.statistics.base import Question
 from tacit.statistics.sparse import SparseQuestion
 
 MOST_CELLS = 1 << 20
-"""A sparse histogram is sent as the vector of all its cells: 8 MiB of them at most."""
+"""The largest number of cells of a sparse histogram, which is sent as the vector of all its cells: at most 8 MiB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

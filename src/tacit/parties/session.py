@@ -24,7 +24,7 @@ from tacit.parties.masks import commitment
 # How many take part, how many must remain, how many may collude: what shares and thresholds are sized for.
 
 COMPLETE = 200
-"""Up to this many holders, each pair has a mask of its own; beyond, each holder shares masks with some neighbours."""
+"""Up to this many holders, each pair has its own mask. Beyond, each holder shares masks with some neighbours."""
 MOST_HOLDERS = 10_000
 
 
@@ -217,7 +217,7 @@ def read(raw: bytes, *, session: bytes, keys: list[bytes]) -> Message:
 
 MOST_SIDE = 200
 TRIES = 1 << 60
-"""The number of orders that an aggregator may try with first messages of its own holders: each takes a hash."""
+"""The number of orders that an aggregator may try with first messages of its own holders; each try takes a hash."""
 MOST_FAILING = 1e-3
 
 

@@ -31,7 +31,7 @@ from tacit.pld.transforms import (
 _ROWS = 256
 _ALL, _SAMPLE, _LARGEST = 512, 128, 16
 _MOST_NODES = 1 << 21
-"""Nodes of all rows together, where rows have more than 2048 each."""
+"""The number of nodes of all rows together, if rows have more than 2048 each."""
 _ROUGH_NODES = 320
 _SHORTER = 3
 """The number of halvings of shifts that would need densities beyond the range of floats."""

@@ -43,7 +43,7 @@ class Gridded:
     bottom: Floats
     """P-mass lifted from below the grid to its first node."""
     hidden: Floats | float = 0.0
-    """The P-mass of each cell that stays unresolved whatever its kappa is: the mass of single members of a mixture."""
+    """The unresolved P-mass of each cell for any kappa: the mass of single members of a mixture."""
 
 
 def gridded(law: PrivacyLossDistribution, step: float, low: float, high: float) -> Gridded:

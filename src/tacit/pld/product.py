@@ -36,7 +36,7 @@ from tacit.pld.pairs.gaussian import GaussianPair
 # first replaced by runs of their largest (product.py).
 
 MOST_ON_GRID = 1e7
-"""With more releases the rounding of a grid is larger than that of transforms: it is not tried after them."""
+"""With more releases a grid rounds more than transforms, and is not tried after them."""
 
 
 class CurveAnswers(Protocol):

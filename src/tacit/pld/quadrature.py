@@ -476,7 +476,7 @@ class WithoutReplacementRule:
     error: float
     lost: Floats
     blur: Floats
-    """By how many units (of the last place of 1) ln Z of each row may be off, beyond its own relative errors."""
+    """The error of ln Z of each row in units of the last place of 1, beyond its relative errors."""
     edges: Floats | None = None
     density: Floats | None = None
     variation: Callable[[float], Floats] | None = None

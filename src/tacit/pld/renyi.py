@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _MOST_TERMS = 20_000
 _MARKS = (2, 3, 5, 9, 17, 33, 65, 129, 257, 513)
-"""Orders at which divergences are asked for to stand, from below, for those up to the next one."""
+"""The orders whose divergences serve, from below, for the orders up to the next one."""
 
 
 @lru_cache(maxsize=4096)

@@ -106,7 +106,7 @@ class SmoothedCurve(CertifiedCurve):
 _LEAST_SEEN = 1e-13
 """Smaller deltas are below the rounding of an untilted law."""
 _MOST_SEEN, _SEEN = 1 << 15, 1 << 22
-"""The longest grid, and the most nodes of all grids together, that a first look may take."""
+"""The longest grid, and the largest number of nodes of all grids together, for a first look."""
 
 
 class LogMoments:
@@ -216,7 +216,7 @@ _RARE_SHIFTS = (0.03, 0.06, 0.12, *_SHIFTS)
 _VISIBLE = 1e-5
 """Round-off below this share of delta does not show in epsilon."""
 _ORDINARY, _MOST_BEYOND = 6.0, 12.0
-"""A tail is seen e^-6 as large as it weighs, about, at its own saddle point; windows are widened for e^-12 more."""
+"""A tail appears at about e^-6 of its weight at its own saddle point, so windows are widened for e^-12 more."""
 _CALMER = (1.0, 0.9, 0.8, 0.7, 0.55, 0.4, 0.25)
 
 
@@ -229,7 +229,7 @@ class SaddlePoint:
     up: float
     down: float
     beyond: float = 0.0
-    """By how many powers of e less than usual may lie outside the window."""
+    """The reduction, in powers of e, of the mass outside the window."""
     rare: bool = False
     """Whether sums are to be rounded less than usual."""
 
@@ -292,7 +292,7 @@ _FURTHEST, _MOST_MULTIPLES = 1 << 20, 1 << 40
 _GROWTH = 1.15
 _PIECES = 4
 _SHORT = 8
-"""So few frequencies are computed sooner than shown negligible."""
+"""At most this number of frequencies is faster to compute than to prove negligible."""
 _WORK = 8e6
 """Turns of single atoms that may be spent on showing frequencies negligible."""
 
@@ -514,13 +514,13 @@ def alive(
 _FEW = 16.0
 """Frequencies up to this many times the inverse deviation are few."""
 _BLOCK = 32
-"""Rows whose tables of powers fit into a cache."""
+"""The number of rows whose tables of powers fit into a cache."""
 _BRIDGE = 16
 """Short gaps between frequencies that are not negligible are computed as well."""
 _BUDGET = 1e9
 """Turns of single nodes that may be computed before the grid of losses is the cheaper way."""
 _TERMS = 64
-"""Terms that are added at once: longer sums are sums of such."""
+"""The number of terms added at once; longer sums are sums of such sums."""
 _NOTHING, _LESS = 1e-16, 0.01
 """Nodes that weigh less than this in every row are left out of the transforms, and counted."""
 
@@ -551,7 +551,7 @@ class TransformPart:
     errors: Floats
     """Rows (a, b): the transform at frequency w is right to a + b w."""
     off: Floats
-    """On the disc around the tilt on which moments are compared, the transform is right to this."""
+    """The error of the transform on the disc around the tilt where moments are compared."""
 
 
 class Tilted:

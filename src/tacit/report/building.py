@@ -339,7 +339,7 @@ def _release(release: Release, words: PublicWords, truth: Sequence[float] | None
 
 
 NAMED = ("column", "numerator", "denominator", "outcome", "events", "time", "survey_weight")
-"""The fields of statistics that name a column without which a row counts nowhere."""
+"""The fields of statistics that name a column without which a row is not counted."""
 
 
 def _names(value: Any) -> list[Any]:

@@ -21,7 +21,7 @@ from tacit.pld import Pair, Product
 __all__ = ["ComposedEvent", "Event", "RepeatedEvent", "SimpleEvent", "flatten"]
 
 DEEPEST = 24
-"""How deep events may be nested, in memory and in records."""
+"""The largest depth of nested events, in memory and in records."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

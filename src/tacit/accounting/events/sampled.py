@@ -153,7 +153,7 @@ def _sampled(event: object) -> None:
 # Answers that people randomise themselves.
 
 _MOST_COMPANIONS = 10**9
-"""More people hide at least as well, so for more people than this the bound for this number is used."""
+"""More people hide an answer at least as well, so the bound for this number is used for larger ones."""
 _LARGEST = 50.0
 
 

@@ -292,7 +292,7 @@ SYSTEMS: dict[
     "regressions-leverage": (_leverage, _same),
     "set-sizes": (_set_sizes, _same),
 }
-"""Each system by name: how it is set up and attacked, and when a claim is right."""
+"""Each system by name: its set-up, its attack, and the test of a claim."""
 
 
 def show(system: str, *, seed: int = 0) -> Shown:

@@ -35,7 +35,7 @@ from tacit.mechanisms import PermuteAndFlip, Score
 from tacit.noise.source import Source, default_source
 
 RESOLUTION = 64
-"""Scores are rounded to so many parts of a natural logarithm."""
+"""The number of parts of a natural logarithm to which scores are rounded."""
 
 _MORE = 1 + 1e-11
 
@@ -272,7 +272,7 @@ def limit_of(seen: int, draws: int, wrong: float) -> float:
 # is.
 
 WRONG = 0.01
-"""Part of delta with which a simulation may be wrong."""
+"""The part of delta for a wrong simulation."""
 
 ONCE = (
     "a simulation of {draws} tables, a number that was fixed before, was run once: it is wrong with probability at "
@@ -284,7 +284,7 @@ AT_ZERO = (
 )
 
 NEAR = 1e-12
-"""How near tails are enclosed for delta = 0."""
+"""The relative width of enclosed tails for delta = 0."""
 
 
 def decision_delta(delta: object) -> float:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 Scores = tuple[int, ...]
 
 MOST_TABLES = 1 << 20
-"""Up to this many tables of the other rows, without their order, are written out."""
+"""The largest number of unordered tables of the other rows that are listed."""
 MOST_STEPS = 1 << 31
 """Up to this many additions are made on the lattice of the differences of the sums."""
 MOST_SCORES = 64

@@ -26,7 +26,7 @@ from tacit.exact.rounding import Ball, ball, bisected, precision, up
 _BITS = 192
 _LAST = 110.0
 _FEW = 30
-"""Fewer rows than this by the finite sum of Def. 6.2, in rationals: their series falls too slowly."""
+"""Fewer rows use the finite sum of Def. 6.2, in rationals, because their series falls too slowly."""
 
 
 class IrwinHall:

@@ -50,7 +50,7 @@ TERM = "term"
 SPACING = Fraction(1, 1 << 20)
 """The grid of the scaled coefficients."""
 SHARES = tuple(Fraction(k, 16) for k in range(1, 16))
-"""Shares of the price that the test may get."""
+"""The possible shares of the price for the test."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -264,11 +264,11 @@ def kernel_model_fit(question: Question, mu: float) -> KernelModelFit:
 
 MOST_COLUMNS = 3
 MOST_KEYS = {1: 1 << 16, 2: 1 << 10, 3: 1 << 7}
-"""This many keys a column has at most where rows are counted, for this many columns."""
+"""The largest number of keys of a column in a count of rows, for this many columns."""
 KEYS_A_WAVE = 16
 """The least number of keys of a column for each frequency, unless each of its values is a key."""
 MARGIN = 0.0625
-"""Of the circle on each side of the box, so that bumps do not go round it."""
+"""The part of the circle on each side of the box, so that bumps do not go round it."""
 GUARANTEES = ("gaussian", "pure")
 
 

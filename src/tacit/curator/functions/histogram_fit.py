@@ -32,7 +32,7 @@ from tacit.statistics.base import Question, base_unit, replaced, row_limit
 WIDTHS = tuple(k / 20 for k in range(10, 61))
 """The compared cell widths, in bandwidths: below sqrt(12), where the kernel would vanish."""
 LARGER = tuple(2 ** (k / 4) for k in range(17))
-"""Bandwidths that are compared, in units of the one without noise."""
+"""The compared bandwidths, in units of the best one without noise."""
 FACTOR = 0.15
 KERNELS = {2: ((1.0, 1.0),), 4: ((2.0, 1.0), (-1.0, 2.0))}
 """By order: the weight of each normal density, and its variance over h^2."""

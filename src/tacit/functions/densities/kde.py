@@ -18,7 +18,7 @@ from tacit.exact.rounding import Ball, ball, upper
 from tacit.functions.density_families import MOST_COEFFICIENTS, DensityFamily, per_axis
 
 GAP = 8.0
-"""The circle is longer than the box by this many bandwidths: kernels that go round it meet with less than e^-32."""
+"""The circle is longer than the box by this many bandwidths, so that kernels around it meet with less than e^-32."""
 TAIL = 2.0**-24
 FINENESS = 32
 WRAPPED = 1 + 1e-13

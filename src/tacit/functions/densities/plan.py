@@ -395,7 +395,7 @@ def _cross_validation(family: Candidate, rows: Floats, size: int, outside: str) 
 CELLS = {1: 256, 2: 256, 3: 128}
 SPREAD = 1 / 6
 NEAR = 1.1
-"""A simpler method suffices where its expected error is at most this many times the best one's."""
+"""A simpler method is enough if its expected error is at most this many times the best one's."""
 
 
 def public_bandwidth(

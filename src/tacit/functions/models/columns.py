@@ -31,7 +31,7 @@ MOST_CELLS = 4096
 DIRECTIONS = {"increasing": 1, "decreasing": -1}
 OTHER = "(other)"
 LONGEST = 1 + 2.0**-40
-"""No row is longer in floats: each of its entries is 1/sqrt(columns + 1), rounded once."""
+"""No row is longer in floats, since each of its entries is 1/sqrt(columns + 1), rounded once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

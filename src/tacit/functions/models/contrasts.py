@@ -31,16 +31,16 @@ from tacit.functions.models.columns import LONGEST, CategoryColumn, Column, Decl
 from tacit.functions.models.objective import BinnedDesign
 
 SMOOTH = 140.0
-"""The default weight of squared differences of neighbouring bins in what is expected of a shape."""
+"""The default weight of squared differences of neighbouring bins in the expected shape."""
 SMOOTHEST = 1e9
 ROUGH = 0.2
-"""The share of a number's expected variance that all its contrasts have alike: steps and spikes."""
+"""The share of a number's expected variance that is equal in all its contrasts: steps and spikes."""
 STEEP = 30.0
 """Next to a bound, the waves that are short there are about a tenth as long as at the other bound."""
 WARPS = (0.5, 0.25, 0.25)
-"""The share of a number's expected variance in waves of even length, and in those that are short next to a bound."""
+"""The share of a number's expected variance in waves of even length, and in waves that are short next to a bound."""
 RARE = 0.05
-"""The expected share of rows whose value is missing or was not declared."""
+"""The expected share of rows with a missing or undeclared value."""
 SIGNAL = {"logistic": 0.3}
 OTHER_SIGNAL = 0.06
 """The expected variance of what is learned, of log odds or of targets scaled to [-1, 1]: this times the root of the

@@ -24,7 +24,7 @@ from tacit.mechanisms import L1, Laplace
 from tacit.noise.source import Source
 
 CHANCES = 10
-"""Bins of the predicted chance; an even number, so that one edge is 1/2."""
+"""The number of bins of the predicted probability, even so that one edge is 1/2."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -47,7 +47,7 @@ from tacit.noise.source import Source, default_source
 from tacit.pld import GaussianPair, Product
 
 FINE = 256
-"""Cells of a number's noisy histogram, from which its bins are made."""
+"""The number of cells of a number's noisy histogram, from which its bins are made."""
 SHARE = Fraction(1, 10)
 """The share of mu^2 that goes to the histogram."""
 CALIBRATION = Fraction(1, 40)
@@ -56,9 +56,9 @@ WIDEST_SCORE = 3.0
 """Scores are moved into this range before their slope is fitted."""
 STEEPEST = 10.0
 RIDGE = 2.0
-"""The default ridge: so many times second rows / (epsilon - mu^2/2)."""
+"""The default ridge, as a multiple of second rows / (epsilon - mu^2/2)."""
 FIRM = 10.0
-"""The ridge of the calibration, in ridges of the model: its curve then costs about as much as its share of mu^2."""
+"""The ridge of the calibration, in ridges of the model, so that its curve costs about its share of mu^2."""
 CODINGS = ("binned", "linear")
 
 

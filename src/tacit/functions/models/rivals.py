@@ -42,14 +42,14 @@ SPREAD = {"logistic": 1.0}
 OTHER_SPREAD = 0.1
 """The variance of a linear model's score on the reference table."""
 SMALLER = (0.5,) * 8
-"""Each step halves the ridge, as long as the expected error falls."""
+"""Each step halves the ridge while the expected error falls."""
 ROUNDS = 6
 ELSEWHERE = {
     "output noise": "a kernel model, or mechanism='output' of a logistic regression, has it",
     "noisy moments": "regression_moments has it, for linear models",
     "noisy gradients": "no model here has it",
 }
-"""A rival is compared and not run: where to find it."""
+"""A rival is compared but not run; this text names its function."""
 GAUSSIAN, PURE = "a perturbed objective", "a perturbed objective with pure noise"
 
 

@@ -454,8 +454,7 @@ _SMOOTH_STEPS = 40
 """Newton's steps at one width."""
 _WIDEST, _NARROWEST = 1.0, 0.02
 _NEAR, _ROUNDS = 6, 6
-"""The number of rows near a corner that the first try includes, for each weight; and the number of times more may be
-added.
+"""The number of rows near a corner in the first try, for each weight, and the number of later additions.
 """
 
 

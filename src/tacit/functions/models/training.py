@@ -131,7 +131,7 @@ class ReleasedModel:
 SHARE_OF_THE_SOLVER = 0.01
 EXPECTED_NORM = 4.0
 CROWD = 2.0**20
-"""The grid is fine enough for this many times `size` rows: rounding must not fail where `size` is too small."""
+"""The grid is fine enough for this many times `size` rows, so that rounding does not fail if `size` is too small."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

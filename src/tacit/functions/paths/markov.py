@@ -100,7 +100,7 @@ State: TypeAlias = tuple[Ball, ...]
 Table: TypeAlias = list[list[Ball]]
 
 KEPT_BITS = {1: 256, 2: 768, 3: 1024}
-"""Bits of a kept state after the point. Order 1 takes weighted means only, and these lose no bits."""
+"""Bits of a kept state after the point. Order 1 takes weighted means only, which lose no bits."""
 WHOLE_BYTES = 8
 RADIUS = struct.Struct("<Ii")
 LEAST_RADIUS = 2.0**-96

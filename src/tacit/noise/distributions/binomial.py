@@ -44,7 +44,7 @@ __all__ = ["Binomial", "Poisson", "Skellam"]
 DIRECT_STD = 48
 BLOCK_STD = 24
 FLOAT_MARGIN = 2.0**-36
-"""Far above the errors of floats that decide a draw: logs and places within 2^-44, exp_minus within 2^-48."""
+"""Far above the errors of the floats that decide a draw: logs and places within 2^-44, exp_minus within 2^-48."""
 _Combined = tuple[AnyArray, npt.NDArray[np.bool_]]
 
 

@@ -380,7 +380,7 @@ _CHOICES = 512
 _ROUNDED = 1 + 1e-12
 """Above the rounding of an exponential of at most 700, a product and a sum."""
 _FURTHEST = 700.0
-"""Beyond this epsilon the split at it stands for all: curves fall."""
+"""Beyond this epsilon its split serves for all larger ones, since curves fall."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -405,7 +405,7 @@ class StaircasePair(ListedPair):
 FLOAT_BITS = 1000
 """Masses beyond this are below the float range, and are counted at infinity."""
 FAR = 8192
-"""Sums for the Rényi divergence of a large order are at most about this long; beyond, it is left at infinity."""
+"""The largest length of a sum for the Rényi divergence; for larger orders the divergence is left at infinity."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,13 +18,13 @@ from tacit.pld.distributions import AtomicPLD
 from tacit.pld.pairs.base import Pair, check_order
 
 LARGEST_SHUFFLED = 50.0
-"""Above this local epsilon nobody else's answer hides one."""
+"""Above this local epsilon nobody else's answer hides a person's."""
 _REACH, _FLOOR = 11.5, 40
 """Values of a binomial beyond this many standard deviations, and this many values, are put at the largest loss."""
 _MOST_ATOMS = 2_500_000
 _NEAR, _FINE, _CHUNK, _FEW = 8.0, 2048, 400_000, 1 << 16
-"""More atoms than a few are gathered at nodes: a 256th of a standard deviation of the loss apart near 0, and a 2048th
-of themselves far out."""
+"""Atoms beyond a few are gathered at nodes: a 256th of a standard deviation of the loss apart near 0, and a
+2048th of themselves far out."""
 _SHARES = (0.0, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0)
 
 
