@@ -5,7 +5,8 @@ happens to a true claim with a probability of at most the level, at any stopping
 
 Pure epsilon: a fair coin B picks the neighbour, Z is the output, q = e^epsilon/(1 + e^epsilon). Betting on B = 1 pays
 p/q if right and (1 - p)/(1 - q) if wrong, with a p >= q that was chosen before B is read; by symmetry for B = 0.
-Curves delta(epsilon): one output X and Y of either neighbour, 1 + lambda (1_S(X) - e^epsilon 1_S(Y) - delta).
+Against a curve delta(epsilon), a bet takes one output X of one neighbour and Y of the other: 1 + lambda (1_S(X)
+- e^epsilon 1_S(Y) - delta).
 """
 
 from __future__ import annotations

@@ -136,7 +136,7 @@ class TrainingAudit:
 
 
 def _most(claim: AuditedClaim, m: int, r: int, level: float) -> float:
-    """The largest claim of the ladder that a perfect score rejects."""
+    """The largest claim of the ladder that a perfect score would reject."""
     last = 0.0
     for value in claim.ladder():
         if canary_tail(claim.at(value), canaries=m, guesses=r, right=r) > level:

@@ -107,9 +107,9 @@ class Found:
 class Verdict:
     """One definition, one mechanism, one claim (epsilon, delta).
 
-    `holds` is None if the certified ends do not decide. `epsilon` is the smallest one at the claimed delta, against
-    the simulator. `epsilon_pair` is the smallest one between two private values with the same distribution of the
-    rest, for somebody who knows which prior holds (None if no two values can be compared).
+    `holds` is None if the certified ends do not decide. `epsilon` is the smallest valid one at the claimed
+    delta, against the simulator. `epsilon_pair` is the smallest one between two private values with the same
+    distribution of the rest, for somebody who knows which prior holds (None if no two values can be compared).
     """
 
     definition: str

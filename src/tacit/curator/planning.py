@@ -518,7 +518,7 @@ class Plan:
 
     @property
     def record(self) -> dict[str, Any]:
-        """The event for the ledger. An accountant without gammas cannot read one under RandomData."""
+        """The event for the ledger. An accountant without gammas cannot read a charge under RandomData."""
         if "record" not in self.kept:
             self.kept["record"] = json.dumps(event_record(to_record(self.event), self.gamma, self.priors))
         return cast("dict[str, Any]", json.loads(self.kept["record"]))
@@ -553,8 +553,8 @@ def make_plan(
     """The plan for these asks. Every error of names, types, bounds and prices appears here; nothing is read.
 
     `given` has the assumptions of the whole plan about the data; releases without their own share its gamma. `reading`
-    is how the data are to be read, where something is declared about that. `earlier` chooses as 0.1.0 did,
-    whose records have digests of the choices.
+    is how the data are to be read, where something is declared about that. `earlier` makes the choices of
+    version 0.1.0, whose records contain digests of them.
     """
     asks = listed("asks", asks, must="be a list of asks")
     if not asks:

@@ -5,7 +5,7 @@
     schema      every declared column
     price       the offer of the whole plan: exact numbers as fractions
     given       the assumptions of the whole plan
-    reading     how the files are to be read, where something is declared about that
+    reading the declared options for reading the files
     releases    for each: the statistic, and its own words (name, price, weight, interval, ...)
 
 Beside the digest the ledger's key has the declared table and version, and the declared set of files. Files are named

@@ -190,7 +190,7 @@ def _noise(assignment: Assignment) -> list[dict[str, Any]]:
 
 
 def _stated(parts: Sequence[str], mechanism: Any) -> dict[str, Any]:
-    """What was stated of the noise of some parts."""
+    """The statements about the noise of some parts."""
     if isinstance(mechanism, Laplace):
         return {
             "parts": list(parts),

@@ -37,7 +37,8 @@ class Curve(Protocol):
         ...
 
     def rises_to(self, other: Any) -> bool:
-        """Whether the other has at least as many parts of each kind, none with a smaller parameter. Then its
+        """Whether the other has at least as many parts of each kind, and none of them has a smaller parameter.
+        Then its
         curve is at least as large at every real epsilon.
         """
         ...

@@ -342,7 +342,7 @@ class Ledger(Approvals):
         came from the same data (`FILE-data` beside a ledger's file, 0600).
 
         `only_first`: if somebody in parallel answered the request first, this answer is dropped, and the reservation is
-        closed without one. For requests that cost nothing, since another charge pays for one answer.
+        closed without one. Free requests use it, where the charge of one answer pays for all.
         """
         kind = "bytes" if isinstance(answer, bytes) else "json"
         body = answer if isinstance(answer, bytes) else canonical(answer, what="answer").encode("ascii")

@@ -32,7 +32,7 @@ def asked_digest(body: Mapping[str, Any]) -> str:
 
 
 def earlier_digest(body: Mapping[str, Any]) -> str:
-    """The same in an earlier notation, for a charge with an approval of that time; empty for every other."""
+    """The same in an earlier notation, for a charge whose approval has that notation; empty for every other."""
     if "earlier" not in body:
         return ""
     old = {**body, **body["earlier"]}

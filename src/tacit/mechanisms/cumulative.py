@@ -223,7 +223,7 @@ class CumulativeTree(Cumulative):
     def for_target(
         cls, *, epsilon: Exact, bins: int, l1: Exact, total_is_public: bool = False
     ) -> CumulativeTree:
-        """The mechanism of this epsilon: the constructor itself, under the name that all mechanisms have."""
+        """The mechanism of this epsilon: the constructor itself, under the name that all mechanisms share."""
         return cls(epsilon=epsilon, bins=bins, l1=l1, total_is_public=total_is_public)
 
     @property

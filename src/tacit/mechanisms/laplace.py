@@ -254,7 +254,7 @@ class Geometric(AdditiveMechanism):
 
     @classmethod
     def for_target(cls, *, epsilon: Exact, sensitivity: CountSensitivity = _COUNT) -> Geometric:
-        """The mechanism of this epsilon: the constructor itself, under the name that all mechanisms have."""
+        """The mechanism of this epsilon: the constructor itself, under the name that all mechanisms share."""
         return cls(epsilon=epsilon, sensitivity=sensitivity)
 
     @property
@@ -347,7 +347,7 @@ class TruncatedGeometric(Mechanism):
     def for_target(
         cls, *, epsilon: Exact, low: int, high: int, sensitivity: CountSensitivity = _COUNT
     ) -> TruncatedGeometric:
-        """The mechanism of this epsilon: the constructor itself, under the name that all mechanisms have."""
+        """The mechanism of this epsilon: the constructor itself, under the name that all mechanisms share."""
         return cls(epsilon=epsilon, low=low, high=high, sensitivity=sensitivity)
 
     @property
@@ -476,7 +476,7 @@ class Staircase(AdditiveMechanism, CellNoise):
         spacing: Exact = 1,
         gamma: Exact | None = None,
     ) -> Staircase:
-        """The mechanism of this epsilon: the constructor itself, under the name that all mechanisms have."""
+        """The mechanism of this epsilon: the constructor itself, under the name that all mechanisms share."""
         return cls(epsilon=epsilon, sensitivity=sensitivity, spacing=spacing, gamma=gamma)
 
     @property

@@ -553,7 +553,7 @@ class RandomizedResponse(LocalMechanism):
     def for_target(
         cls, *, epsilon: Exact, categories: int = 2, labels: Sequence[str] | None = None
     ) -> RandomizedResponse:
-        """The mechanism of this epsilon: the constructor itself, under the name that all mechanisms have."""
+        """The mechanism of this epsilon: the constructor itself, under the name that all mechanisms share."""
         return cls(epsilon=epsilon, categories=categories, labels=labels)
 
     @property

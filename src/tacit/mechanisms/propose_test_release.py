@@ -171,7 +171,7 @@ class _ByTest(Mechanism):
         return in_units(self.distribution.error_bound(confidence=confidence_level(confidence)), self.step)
 
     def max_error(self, *, confidence: Exact = 0.95, dimension: int) -> float:
-        """For `dimension` such releases at once."""
+        """The bound for `dimension` such releases at once."""
         level = confidence_level(confidence)
         d = whole("dimension", dimension, least=1)
         return in_units(self.distribution.error_bound(confidence=level, coordinates=d), self.step)

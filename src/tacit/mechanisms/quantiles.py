@@ -180,7 +180,7 @@ class QuantileSelection(Mechanism):
     def for_target(
         cls, *, epsilon: Exact, bins: int, share: Exact, rank_sensitivity: Exact, confidence: Exact = 0.95
     ) -> QuantileSelection:
-        """The mechanism of this epsilon: the constructor itself, under the name that all mechanisms have."""
+        """The mechanism of this epsilon: the constructor itself, under the name that all mechanisms share."""
         return cls(
             epsilon=epsilon, bins=bins, share=share, rank_sensitivity=rank_sensitivity, confidence=confidence
         )

@@ -44,7 +44,7 @@ _TOGETHER = 1 << 17
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TreeCounts:
-    """Real counts of the cells whose sums are the best linear unbiased answers, and the noisy levels."""
+    """Real counts of the cells, whose sums are the best linear unbiased answers, and the noisy levels."""
 
     cells: Floats
     levels: tuple[Released | None, ...]

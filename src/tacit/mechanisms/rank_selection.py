@@ -189,7 +189,7 @@ class RankSelection(Selections):
         replaced: bool = False,
         grouped: bool = False,
     ) -> RankSelection:
-        """The mechanism of this epsilon: the constructor itself, under the name that all mechanisms have."""
+        """The mechanism of this epsilon: the constructor itself, under the name that all mechanisms share."""
         return cls(epsilon=epsilon, bins=bins, shares=shares, rows=rows, replaced=replaced, grouped=grouped)
 
     @property

@@ -168,7 +168,7 @@ class Exponential(SelectionMechanism):
 
     @classmethod
     def for_target(cls, *, epsilon: Exact, sensitivity: Score) -> Exponential:
-        """The mechanism of this epsilon: the constructor itself, under the name that all mechanisms have."""
+        """The mechanism of this epsilon: the constructor itself, under the name that all mechanisms share."""
         return cls(epsilon=epsilon, sensitivity=sensitivity)
 
     @property
@@ -248,7 +248,7 @@ class PermuteAndFlip(SelectionMechanism):
 
     @classmethod
     def for_target(cls, *, epsilon: Exact, sensitivity: Score) -> PermuteAndFlip:
-        """The mechanism of this epsilon: the constructor itself, under the name that all mechanisms have."""
+        """The mechanism of this epsilon: the constructor itself, under the name that all mechanisms share."""
         return cls(epsilon=epsilon, sensitivity=sensitivity)
 
     @property
@@ -382,7 +382,7 @@ class Selection(Mechanism):
         candidates: Sequence[str],
         method: Literal["permute-and-flip", "exponential"] = "permute-and-flip",
     ) -> Selection:
-        """The mechanism of this epsilon: the constructor itself, under the name that all mechanisms have."""
+        """The mechanism of this epsilon: the constructor itself, under the name that all mechanisms share."""
         return cls(epsilon=epsilon, sensitivity=sensitivity, candidates=candidates, method=method)
 
     @property

@@ -339,7 +339,7 @@ class SmoothMechanism(Mechanism):
         return self._tail_quantile(miss) * float(self._noise_scale(smooth)) + float(self.step) / 2
 
     def max_error(self, smooth: SmoothBound, *, confidence: Exact = 0.95, dimension: int) -> float:
-        """For `dimension` such releases at once."""
+        """The bound for `dimension` such releases at once."""
         d = whole("dimension", dimension, least=1)
         return self.error_quantile(smooth, float(confidence_level(confidence)) ** (1 / d))
 

@@ -114,7 +114,7 @@ class SparseRankSelection(Selections):
         replaced: bool = False,
         grouped: bool = False,
     ) -> SparseRankSelection:
-        """The mechanism of this epsilon: the constructor itself, under the name that all mechanisms have."""
+        """The mechanism of this epsilon: the constructor itself, under the name that all mechanisms share."""
         return cls(epsilon=epsilon, bins=bins, shares=shares, rows=rows, replaced=replaced, grouped=grouped)
 
     @property

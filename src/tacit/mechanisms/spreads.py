@@ -56,7 +56,7 @@ class BoxSum:
 
 
 def _listed(live: list[float]) -> tuple[Floats, Floats]:
-    """|W| on a grid, with the probability of each place."""
+    """Positions of |W| on a grid, with their probabilities."""
     step = min(live) / GRID
     density = np.ones(1)
     for w in live:

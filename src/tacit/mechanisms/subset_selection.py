@@ -137,7 +137,7 @@ class SubsetSelection(LocalMechanism):
         subset: int | None = None,
         share: Exact = 0,
     ) -> SubsetSelection:
-        """The mechanism of this epsilon: the constructor itself, under the name that all mechanisms have."""
+        """The mechanism of this epsilon: the constructor itself, under the name that all mechanisms share."""
         return cls(epsilon=epsilon, categories=categories, labels=labels, subset=subset, share=share)
 
     @property
@@ -281,7 +281,7 @@ class HadamardResponse(LocalMechanism):
     def for_target(
         cls, *, epsilon: Exact, categories: int = 2, labels: Sequence[str] | None = None
     ) -> HadamardResponse:
-        """The mechanism of this epsilon: the constructor itself, under the name that all mechanisms have."""
+        """The mechanism of this epsilon: the constructor itself, under the name that all mechanisms share."""
         return cls(epsilon=epsilon, categories=categories, labels=labels)
 
     @property

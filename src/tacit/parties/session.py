@@ -406,7 +406,7 @@ class Session:
 
 
 def pack(parts: list[bytes]) -> tuple[list[int], bytes]:
-    """Parts as their lengths and one body."""
+    """The lengths of the parts, and the parts as one body."""
     return [len(p) for p in parts], b"".join(parts)
 
 

@@ -462,8 +462,8 @@ def alive(
     coarse: Callable[[Floats], tuple[Floats, Floats]],
     witnesses: Sequence[TransformWitness],
 ) -> tuple[NDArray[np.bool_] | None, float]:
-    """Two answers: which multiples of the gap are alive, and a bound on the sum of |phi| over the negligible ones up
-    to `last`, of both signs. The first is None if too many are alive.
+    """Two answers: the relevant multiples of the gap, and a bound on the sum of |phi| over the negligible ones
+    up to `last`, of both signs. The first is None if too many are relevant.
 
     `coarse` bounds ln|phi| of all parts, and of those without witnesses, on the intervals between given
     frequencies. On pieces of these the witnesses represent the other parts. A normal factor comes on top.

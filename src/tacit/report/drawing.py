@@ -433,8 +433,8 @@ def axes_of_table(cells: Sequence[CellView]) -> tuple[list[Key], list[Key]]:
 
 
 def says_numbers(cells: Sequence[CellView], labels: float = LABELS) -> bool:
-    """Whether each cell has room for its value and the ends of its interval. Small pictures have fewer, and wider
-    names.
+    """Whether each cell has room for its value and the ends of its interval. Small pictures have fewer names,
+    which are wider.
     """
     return min(map(len, axes_of_table(cells))) <= (MOST_ACROSS if labels <= LABELS else MOST_SMALL)
 

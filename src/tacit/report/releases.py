@@ -108,7 +108,7 @@ def _regression(view: ReleaseView) -> str:
 
 
 def _areas(view: ReleaseView, usable: Sequence[CellView]) -> str:
-    """The number of all rows, and that areas add up."""
+    """The number of all rows, and the fact that areas add up."""
     whole = [c for c in usable if c.keys[0] == "total" and set(c.keys[1:]) == {"all"}]
     counted = f"{whole[0].figures.value} rows in all ({whole[0].figures.interval}). " if whole else ""
     return f"{counted}{view.total:,} numbers; areas of every level add up."

@@ -543,7 +543,7 @@ def solve_compact(
 
 
 def refuse_prior(prior: Any) -> None:
-    """A prior with the minimax criterion is a misunderstanding."""
+    """Refuses a prior with the minimax criterion, which uses none."""
     if prior is not None:
         raise InvalidParameter(
             parameter="prior", value="a prior", must="be left out for minimax", hint="ask for criterion bayes"

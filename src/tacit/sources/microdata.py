@@ -98,7 +98,7 @@ class Microdata:
         return kept
 
     def keep_statement(self, write: Callable[[str], str]) -> str | None:
-        """`keep` for a statement that contains the text of `relation`: the name of the table.
+        """`keep` for a statement that contains the text of `relation`; returns the name of the table.
 
         None if the engine does not take DuckDB's SQL; then the question must be asked through Ibis.
         """

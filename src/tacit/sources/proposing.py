@@ -211,8 +211,9 @@ def cells_seen(
     """The number of cells with rows or people of a question; None if it has no cells.
     `rows` is the number of rows of the table.
 
-    `shown` are the axes of the answer, if the request has more: the ranges behind a quantile are no cells of it. A row
-    is in a cell if any aggregate counts it; for a proportion, whether or not it passes the test.
+    `shown` are the axes of the answer, if the request has further ones: the ranges behind a quantile are not
+    part of the answer. A row is in a cell if any aggregate counts it; for a proportion, whether or not it
+    passes the test.
     """
     axes = request.axes
     if shown is not None and tuple(shown) == axes[: len(shown)]:

@@ -2,7 +2,7 @@
 
 Opening looks at names and types, from footers, headers and schemas, and at no row. Rows stay in the engine:
 DuckDB in this process, with a limit on memory and a private folder for spilled rows, or Spark in its own
-session. Only declared columns, and the person's, are read; one thread reads at a time.
+session. The engine reads only declared columns and the person's column, in one thread at a time.
 """
 
 from __future__ import annotations

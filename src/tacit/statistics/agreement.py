@@ -53,7 +53,7 @@ class AgreeingTables:
         return tuple((b.columns, b.law) for m in self.members for b in m.blocks)
 
     def halves(self, which: int, level: float) -> dict[Columns, float]:
-        """The bound on the error of a number of each shown table of a member."""
+        """For each shown table of a member, the bound on the error of one of its numbers."""
         return {of: half_width(self.sizes, self.laws, of, 1 - level) for of in self.members[which].shown}
 
     def cells(self, noisy: Sequence[Sequence[Floats]]) -> list[Floats]:

@@ -70,7 +70,7 @@ def nearest_histogram(
 
 
 def nearest_rows(whole: AnyArray, totals: AnyArray, *, fractions: AnyArray | None = None) -> AnyArray:
-    """Every row's nearest histogram with that row's total; unweighted, in L1 and in L2 at once.
+    """For every row the nearest histogram with the row's total; unweighted, it is nearest in L1 and in L2 at once.
 
     z = whole + fractions. With T(m) = sum max(0, whole + m), m is the largest integer with T(m) <= n; then the
     n - T(m) cells with the largest fractions among those with whole >= -m get one more.

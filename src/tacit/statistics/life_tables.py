@@ -192,8 +192,8 @@ class LifeTable:
         """The bin in which half of the people have had an event, with all times that the intervals do not exclude.
 
         If the interval of S misses S at the end of one fixed bin with at most this probability, so does this
-        interval. It ends with the first bin whose interval lies below 1/2, and begins with the first that is
-        not above.
+        interval. It ends with the first bin whose interval lies below 1/2, and begins with the first bin whose
+        interval does not lie above 1/2.
         """
         (value, low, high), _ = self.survival(level)
         ends = self.edges[1:]

@@ -440,7 +440,8 @@ class Clusters(PopulationForm):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standardised(PopulationForm):
-    """sum over the keys of the last axis of a public weight times the estimate there; `total`: weights are people.
+    """The sum over the keys of the last axis of a public weight times the estimate there; with `total` the
+    weights are numbers of people.
 
     The estimates of different keys have independent errors: variances add, each by the delta method.
     """

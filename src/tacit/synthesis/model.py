@@ -23,7 +23,7 @@ FLOOR = -1e30
 """The logarithm of an impossible cell: finite, so that differences are numbers."""
 FASTER, SLOWER = 1.4, 0.5
 SWEEPS = 50
-"""At most so many sweeps over the public margins after each step."""
+"""The largest number of sweeps over the public margins after each step."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -34,7 +34,9 @@ class Target:
     variance: float
 
     def joined(self, counts: Floats, variance: float) -> Target:
-        """The margin with one more measurement, weighted by inverse variance, for the fit, which makes no claim."""
+        """The mean of the margin's measurements, with one more, by inverse variance: it serves the fit, which
+        makes no claim.
+        """
         share = variance / (self.variance + variance)
         return Target(
             counts=share * self.counts + (1 - share) * counts,

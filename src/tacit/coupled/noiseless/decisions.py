@@ -470,7 +470,7 @@ def _small_map(
 
 
 def _thresholds(tails: Any, gap: Mapping[int, int], fixed: int, known: bool) -> np.ndarray:
-    """The threshold; with known rows, whose scores may be anything, every threshold that can matter."""
+    """The threshold; with known rows, whose scores may be anything, all possible thresholds."""
     reach = max(abs(v) for v in gap.values())
     return tails.anywhere(reach) if known else np.array([fixed])
 
@@ -843,7 +843,9 @@ class _Lead:
         return flip_bound(self.tails, self.places(wins, known), (self.least, self.most))
 
     def places(self, wins: int, known: bool) -> np.ndarray:
-        """The needed lead; with known rows, whose scores may be anything, every lead that can matter."""
+        """The lead that a row needs to change the answer; with known rows, whose scores may be anything, all
+        possible leads.
+        """
         return self.tails.anywhere(max(abs(self.least), abs(self.most))) if known else np.array([wins])
 
     def lost(self, wins: int) -> float:

@@ -41,9 +41,9 @@ Scores = tuple[int, ...]
 MOST_TABLES = 1 << 20
 """The largest number of unordered tables of the other rows that are listed."""
 MOST_STEPS = 1 << 31
-"""Up to this many additions are made on the lattice of the differences of the sums."""
+"""The largest number of additions on the lattice of the differences of the sums."""
 MOST_SCORES = 64
-"""Rows of more different scores are left to the union bounds."""
+"""Rows with more different scores use the union bounds."""
 _PIECE = 1 << 14
 _UNIT = 2.0**-52
 _TINY = 1e-200

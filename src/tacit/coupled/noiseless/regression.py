@@ -323,7 +323,7 @@ class Design:
 
 @lru_cache(maxsize=64)
 def _best_box(design: Design, part: int) -> DesignBox:
-    """Kept: a curve asks for the same box at every delta."""
+    """The box is kept, since a curve asks for the same one at every delta."""
     return design._searched(part)
 
 

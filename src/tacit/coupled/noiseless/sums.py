@@ -612,7 +612,9 @@ class _Runs:
         return self._found(sum_law(bernoulli(p).weights, self.hidden, delta=self.delta), {0: 1.0})
 
     def simulator(self) -> dict[int, float]:
-        """The coin that is best at the two homogeneous corners and in the middle; fair where they are mirror images."""
+        """The coin with the least epsilon at the two homogeneous corners and in the middle; fair if these are
+        mirror images.
+        """
         corners = sorted({(k, k) for k in (0, self.hidden // 2, self.hidden)})
         laws = self._laws(corners) if self.a < self.b else self._laws([(self.hidden, self.hidden)])
         return chosen(

@@ -213,7 +213,7 @@ class ByTestAssignment(Assignment):
         }  # fmt: skip
 
     def sensitivity_record(self, question: Question) -> dict[str, str]:
-        """The sensitivity of the scaled coefficients if the test is passed, and the distance."""
+        """The sensitivity of the scaled coefficients after a passed test, and the distance."""
         base, size = base_unit(question.unit)
         mine = (len(question.statistic.names) - 1, row_limit(question.unit) * size, base.neighbours)  # type: ignore[attr-defined]
         if (self.least.columns, self.least.unit_rows, self.least.neighbours) != mine or self.least.counted:

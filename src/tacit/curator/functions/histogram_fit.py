@@ -1,6 +1,6 @@
 """Pure densities from counts: Laplace noise on the cells of a grid, and a kernel at the centre of each cell.
 
-A row that is put at the centre of its cell is off by an error that is nearly uniform on the cell, of variance w^2 / 12.
+A row at the centre of its cell is off by an error that is nearly uniform on the cell, of variance w^2 / 12.
 So kernels of bandwidth h' with h'^2 = h^2 - w^2 / 12 give nearly the estimate of bandwidth h (theorem
 `histogram-density`). Cells may be wider than the bandwidth, so that few of them get noise.
 

@@ -30,10 +30,10 @@ class GaussianKDE(DensityFamily):
     """f_D(x) = (1 / size) sum_i prod_k exp(-(x_k - x_ik)^2 / (2 h_k^2)) / (sqrt(2 pi) h_k), h the bandwidth.
 
     phi are the Fourier coordinates of the kernel on a circle that is 8 bandwidths longer than the box, so that noise
-    on them is the Gaussian process with the Gaussian kernel, and |phi(x) - phi(y)| <= sqrt(2). Coordinates whose share
-    of the kernel is below 2^-24 in all are left out (`truncation`). In RKHS terms the sensitivity is
-    sqrt(2) / (size (2 pi)^(d/2) prod h_k) for a replaced row and a root of 2 less for an added one.
-    Theorem `density-kde`. Source: Hall 2012, 3.3.1.
+    on them is the Gaussian process with the Gaussian kernel, and |phi(x) - phi(y)| <= sqrt(2). Coordinates with
+    a joint share of the kernel below 2^-24 are omitted (`truncation`). In RKHS terms the sensitivity is sqrt(2)
+    / (size (2 pi)^(d/2) prod h_k) for a replaced row and a root of 2 less for an added one. Theorem
+    `density-kde`. Source: Hall 2012, 3.3.1.
     """
 
     kind: ClassVar[str] = "gaussian kde"

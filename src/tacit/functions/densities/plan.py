@@ -436,7 +436,9 @@ def public_bandwidth(
 def normal_reference(
     domain: Box | PublicBox, *, spread: float = SPREAD, cells: int | None = None
 ) -> GriddedDensity:
-    """A normal density in the middle of the box, of standard deviation `spread` times each side, cut at its ends."""
+    """A normal density in the middle of the box, of standard deviation `spread` times each side, cut at its
+    ends.
+    """
     from scipy.special import ndtr
 
     domain = as_box(domain)

@@ -45,7 +45,7 @@ class ModelRows(ABC):
 
     @abstractmethod
     def exact_pull(self, coefficients: Floats) -> Floats:
-        """The same with each product rounded once and their sums rounded once: slow."""
+        """The same with each product rounded once and their sums rounded once, which is slow."""
 
     @abstractmethod
     def gram(self, weights: Floats) -> Floats:

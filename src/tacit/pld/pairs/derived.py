@@ -428,7 +428,7 @@ def _times(weights: Floats, deltas: Floats) -> Floats:
 
 
 def _joined(one: Floats, other: Floats, spacing: float) -> Floats:
-    """The best of delta(a) + e^a delta'(b) over grid points with a + b = each grid point."""
+    """For each grid point the smallest delta(a) + e^a delta'(b) over grid points a + b equal to it."""
     ahead, behind = len(one) // 2, len(other) // 2
     found = np.full(len(one) + len(other) - 1, np.inf)
     for j, weight in enumerate(_exponential(spacing * np.arange(-ahead, ahead + 1, dtype=np.float64))):
