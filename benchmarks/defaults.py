@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 import tacit
+from tacit.curator.charging import CONFIDENCE, price
 from tacit.curator.planning import choose
-from tacit.curator.prices import CONFIDENCE, price
 from tacit.noise import SeededSource
 from tacit.sources.axes import CountRows
 from tacit.statistics.quantiles import range_steps

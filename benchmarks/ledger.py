@@ -23,7 +23,7 @@ from tacit.guarantees import Guarantee, Pure, rows
 from tacit.ledger import Entry, Ledger, Request, Ticket, verify_ledger
 from tacit.ledger.entries import reserve_body
 from tacit.ledger.log import answer_name, closed_name, head_mac, index_mac, now
-from tacit.ledger.tables import ANSWERS, ENTRIES, HEADER, INDEX
+from tacit.ledger.store import ANSWERS, ENTRIES, HEADER, INDEX
 
 LONG = 100_000
 TIMES = 40

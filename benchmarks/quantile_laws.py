@@ -30,8 +30,8 @@ import numpy as np
 from defaults import EPSILONS, SHARES, quantile, tables
 
 import tacit
+from tacit.curator.charging import CONFIDENCE, price
 from tacit.curator.planning import choose
-from tacit.curator.prices import CONFIDENCE, price
 from tacit.mechanisms.cumulative import CumulativeTree
 from tacit.mechanisms.quantiles import quantiles
 from tacit.noise import SeededSource

@@ -23,7 +23,7 @@ import numpy as np
 
 import tacit
 from tacit.curator import quantile_choice
-from tacit.curator.prices import CONFIDENCE, price
+from tacit.curator.charging import CONFIDENCE, price
 from tacit.mechanisms.cumulative import CumulativeTree
 from tacit.mechanisms.quantiles import quantiles
 from tacit.noise import SeededSource

@@ -19,8 +19,8 @@ import pandas as pd
 
 import tacit
 from tacit import statistics
+from tacit.curator.charging import CONFIDENCE, price
 from tacit.curator.planning import choose
-from tacit.curator.prices import CONFIDENCE, price
 from tacit.noise import SeededSource
 from tacit.sources import open_table
 

@@ -11,7 +11,7 @@ from simulate import Floats, Found, Line, noise
 
 from tacit.guarantees import rows
 from tacit.mechanisms import L2, Laplace, RoundedGaussian
-from tacit.mechanisms.sensitivity import L1
+from tacit.mechanisms.base import L1
 from tacit.sources import Schema, number
 from tacit.statistics import calibrated
 

@@ -7,8 +7,8 @@ from simulate import Found, Line, noise
 
 import tacit
 from tacit.curator.assignments import assign_totals
+from tacit.curator.charging import price
 from tacit.curator.intervals import noise_by_part
-from tacit.curator.prices import price
 from tacit.mechanisms.factorisation import GridFactor
 from tacit.sources import Schema, category
 from tacit.statistics import table

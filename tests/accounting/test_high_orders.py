@@ -10,7 +10,7 @@ import pytest
 from tacit.accounting import account
 from tacit.accounting import events as e
 from tacit.guarantees import Neighbours
-from tacit.guarantees.bounds.renyi import COMMON_ORDERS
+from tacit.guarantees.bounds.base import COMMON_ORDERS
 from tacit.pld import Product
 from tacit.pld.renyi import without_replacement_at_least, without_replacement_renyi
 

@@ -12,7 +12,7 @@ import pytest
 
 from tacit.accounting import codec, events
 from tacit.accounting.codec import _WHOLE, WORDS, describe, parse
-from tacit.accounting.events.base import DEEPEST
+from tacit.accounting.events.mechanisms import DEEPEST
 from tacit.cli import main
 from tacit.errors import InvalidParameter, TacitError
 

@@ -214,7 +214,7 @@ def test_a_release_is_verified_with_a_second_opinion(
 )
 def test_what_is_not_known_is_named(broken: dict[str, Any], holds: bool | None, tmp_path: Path) -> None:
     """A certificate of another version, or with a word for a number: not confirmed, and no traceback."""
-    from tacit.audit.release import _found
+    from tacit.audit.claims import _found
 
     said = {
         "guarantee": {"condition": {"kind": "always"}, **broken},

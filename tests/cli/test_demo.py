@@ -10,7 +10,7 @@ import pytest
 
 from tacit.cli import main
 from tacit.guarantees import theorem
-from tacit.guarantees.record import from_record
+from tacit.guarantees.guarantee import from_record
 from tacit.ledger import Ledger
 
 

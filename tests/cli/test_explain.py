@@ -14,7 +14,7 @@ import pytest
 import tacit
 from tacit.cli import main
 from tacit.guarantees import Approximate, Guarantee, Pure, rows
-from tacit.guarantees.record import from_record
+from tacit.guarantees.guarantee import from_record
 
 SCRIPT = Path(sys.executable).parent / "tacit"
 KEYS = ["guarantee", "explanation", "power_at_size_0.05", "best_guess", "plot"]

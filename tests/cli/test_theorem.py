@@ -10,7 +10,7 @@ import pytest
 import tacit
 from tacit.cli import main
 from tacit.guarantees import THEOREMS, Concentrated, GaussianDP
-from tacit.guarantees.record import from_record
+from tacit.guarantees.guarantee import from_record
 
 ROOT = Path(__file__).parents[2]
 

@@ -123,8 +123,8 @@ def resolve(name: str) -> Any:
 
 
 def test_resolve_tells_names_from_nonsense() -> None:
-    assert resolve("tacit.guarantees.bounds.pure.Pure.delta") is not None
-    assert resolve("tacit.guarantees.bounds.pure.Pure.nothing") is None
+    assert resolve("tacit.guarantees.bounds.base.Pure.delta") is not None
+    assert resolve("tacit.guarantees.bounds.base.Pure.nothing") is None
     assert resolve("tacit.nowhere.pure") is None
 
 

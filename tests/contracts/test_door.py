@@ -51,7 +51,6 @@ OTHERS = {
     "curator/verifying.py": {"read_table"},
     "report/folder.py": {"to_arrow"},
     "report/verifying.py": {"execute", "fetchall", "read_parquet", "read_table"},
-    "sources/scratch.py": {"register"},
     # The types of a query of the custodian's own; what it says when it fails is not told.
     "sources/tables.py": {"sql"},
 }

@@ -153,7 +153,7 @@ FACTS = [
     ),
     Fact(
         "rows that were made up are all made up",
-        "sources.made_up:is_twin",
+        "sources.facts:is_twin",
         "test_one_real_file_among_many_twins_is_no_twin",
     ),
     Fact(

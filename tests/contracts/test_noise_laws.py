@@ -23,9 +23,9 @@ from tacit.exact.rounding import ball
 from tacit.functions.densities import noises
 from tacit.mechanisms import L1, L2, AdditiveMechanism, Gauge, KNorm, Laplace, Mechanism, SmoothBound
 from tacit.mechanisms import smooth as smooth_noise
+from tacit.mechanisms.base import ShapedMechanism
 from tacit.mechanisms.fitted_tables import Agreement, FittedTables, HullTables, Image
 from tacit.mechanisms.gaussian import RoundedGaussian
-from tacit.mechanisms.knorm import ShapedMechanism
 from tacit.mechanisms.polytope import _Cone, _Range
 from tacit.mechanisms.ranges import RangeAnswers
 from tacit.mechanisms.tables import CellSums, ShapedTables, TableMechanism

@@ -16,7 +16,7 @@ from tacit.accounting.events import SimpleEvent
 from tacit.audit import opinion_on_certificate
 from tacit.errors import TacitError
 from tacit.guarantees import Unit
-from tacit.guarantees.record import from_record
+from tacit.guarantees.guarantee import from_record
 from tacit.mechanisms import Mechanism
 from tacit.pld import FinitePair, Pair
 from tacit.sources import Schema

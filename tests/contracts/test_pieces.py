@@ -416,7 +416,7 @@ def _replayed() -> Any:
 
 def _rows_of_a_ledger() -> list[dict[str, Any]]:
     """Rows of a table by a list of keys, some of which it lacks."""
-    from tacit.ledger.tables import FileConnection, Table
+    from tacit.ledger.store import FileConnection, Table
 
     table = Table(name="kept", columns={"number": "INTEGER", "word": "TEXT"}, key=("number",))
     with closing(sqlite3.connect(":memory:")) as driver:
@@ -461,7 +461,7 @@ CROSSED: dict[tuple[str, str], tuple[int, Callable[[], Any]]] = {
         _noise("PolyaDifference", shape=Fraction(1, 2), noise_scale=3),
     ),
     ("noise/distributions/finite.py", "CHUNK"): (16, _noise("Bernoulli", probability_of_one=THIRD)),
-    ("ledger/tables.py", "_MOST_VALUES"): (3, _rows_of_a_ledger),
+    ("ledger/store.py", "_MOST_VALUES"): (3, _rows_of_a_ledger),
     ("noise/grid.py", "ROWS"): (4, _grid_vector),
     ("noise/caratheodory.py", "CELLS"): (64, _moments),
     ("parties/masks.py", "BLOCK"): (8, _mask),

@@ -25,10 +25,9 @@ from support.code import ROOMS, SRC, named
 from support.parameter_examples import MECHANISMS
 from support.theorems import named_in
 from tacit.curator.assignments import Assignment
-from tacit.curator.charging import charge
+from tacit.curator.charging import Price, charge
 from tacit.curator.functions import decision_tree, regression_by_test
 from tacit.curator.planning import Plan, choose, make_plan
-from tacit.curator.prices import Price
 from tacit.errors import InvalidInput, Refused
 from tacit.guarantees import THEOREMS, Renyi
 from tacit.mechanisms import Mechanism

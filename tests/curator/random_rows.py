@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 import tacit
+from tacit.curator.charging import price
 from tacit.curator.planning import make_plan
-from tacit.curator.prices import price
 from tacit.guarantees import Always, Guarantee, Pure, RandomData
 from tacit.noise import SeededSource
 from tacit.sources.schema import Schema

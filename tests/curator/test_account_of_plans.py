@@ -13,8 +13,8 @@ import tacit
 from tacit import statistics as st
 from tacit.accounting import account, bound_of, covers, events
 from tacit.curator import charging as charges
+from tacit.curator.charging import price
 from tacit.curator.planning import Plan, make_plan
-from tacit.curator.prices import price
 from tacit.curator.request import Query
 from tacit.errors import InternalError, TacitError
 from tacit.exact.rounding import up

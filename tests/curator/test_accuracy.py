@@ -18,7 +18,7 @@ import pytest
 
 import tacit
 from support.noise_distributions import law_of, scale_of
-from tacit.mechanisms.spreads import CellNoise
+from tacit.mechanisms.base import CellNoise
 from tacit.noise.source import SeededSource
 from tacit.statistics import read_cells
 

@@ -8,8 +8,8 @@ import pytest
 
 import tacit
 from tacit.curator.advice import advise
+from tacit.curator.charging import price
 from tacit.curator.planning import make_plan
-from tacit.curator.prices import price
 from tacit.sources.schema import Schema
 
 COLUMNS: dict[str, Any] = {

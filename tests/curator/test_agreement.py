@@ -11,8 +11,8 @@ import pytest
 import tacit
 from tacit import errors
 from tacit.curator.agreement import agreed
+from tacit.curator.charging import price
 from tacit.curator.planning import make_plan
-from tacit.curator.prices import price
 from tacit.noise import SeededSource
 from tacit.statistics import table
 

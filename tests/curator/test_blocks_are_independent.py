@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tacit.curator.assignments import Assignment, gaussian, laplace
-from tacit.curator.prices import price
+from tacit.curator.charging import price
 from tacit.mechanisms import RangeTree, Workload, choose, margin_matrices
 from tacit.noise import SeededSource
 

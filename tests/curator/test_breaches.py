@@ -15,8 +15,8 @@ import pytest
 import tacit
 from fuzz.quick import sped_up
 from tacit.curator.assignments import Assignment, NoisyParts, gaussian, laplace
+from tacit.curator.charging import price
 from tacit.curator.planning import make_plan
-from tacit.curator.prices import price
 from tacit.mechanisms import RoundedGaussian
 from tacit.mechanisms.partition import OptimalSelection
 from tacit.noise.source import SeededSource

@@ -73,8 +73,8 @@ def question(unit: tacit.Unit) -> Question:
 
 
 def assigned(unit: tacit.Unit) -> ByTestAssignment:
+    from tacit.curator.charging import price
     from tacit.curator.planning import choose
-    from tacit.curator.prices import price
 
     made = choose(question(unit), price(**PRICE))
     assert isinstance(made, ByTestAssignment)

@@ -14,7 +14,7 @@ import tacit
 from tacit.curator.certificate import content_digest, is_bound
 from tacit.curator.request import query
 from tacit.errors import InvalidParameter
-from tacit.guarantees.record import from_record
+from tacit.guarantees.guarantee import from_record
 from tacit.noise.source import SeededSource
 
 from .conftest import SCHEMA

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import tacit
+from tacit.curator.charging import Price
 from tacit.curator.planning import candidates, choose
-from tacit.curator.prices import Price
 from tacit.mechanisms import Laplace, Workload, margin_errors, range_matrix
 from tacit.mechanisms import choose as strategies
 from tacit.noise.source import SeededSource
@@ -33,7 +33,7 @@ ROWS = {r: tacit.rows(neighbours=r) for r in ("add-or-remove", "replace-one")}
 
 
 def planned(statistic: Any, unit: Any = "add-or-remove", **paid: Any) -> Any:
-    return choose(statistic.on(SCHEMA, ROWS.get(unit, unit)), tacit.curator.prices.price(**paid))
+    return choose(statistic.on(SCHEMA, ROWS.get(unit, unit)), tacit.curator.charging.price(**paid))
 
 
 def test_eight_one_way_margins_err_as_the_library_knows() -> None:
@@ -110,7 +110,7 @@ def test_tables_that_have_something_in_common_are_fitted_to_it() -> None:
     assert found.variances()["c0"] == pytest.approx(2 * 64 * (3 / 4 + 1 / 32), rel=1e-3)
     assert found.pure() == 1
     assert found.theorems[-1] == "fitted-tables"
-    normal = choose(margins, tacit.curator.prices.price(rho=Fraction(1, 20)))
+    normal = choose(margins, tacit.curator.charging.price(rho=Fraction(1, 20)))
     assert normal.reason.startswith("Gaussian noise and least squares")
     assert normal.variances()["c0"] == pytest.approx(8 / 0.1 * (3 / 4 + 1 / 32), rel=1e-3)
     assert normal.concentrated() <= Fraction(1, 20)
@@ -195,7 +195,7 @@ ASKED = {
 )
 def test_every_candidate_keeps_to_the_price(paid: dict[str, Any], unit: str) -> None:
     """Also those that were not taken: what its events say is at most what was paid."""
-    price = tacit.curator.prices.price(**paid)
+    price = tacit.curator.charging.price(**paid)
     for statistic in ASKED.values():
         found = dict(candidates(statistic.on(SCHEMA, ROWS[unit]), price))
         assert len(found) >= 1

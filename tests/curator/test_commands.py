@@ -11,7 +11,7 @@ import pytest
 
 import tacit
 from tacit.curator.plan_files import read_plan
-from tacit.guarantees.record import from_record
+from tacit.guarantees.guarantee import from_record
 from tacit.ledger import Ledger
 
 from .plans import COUNT, MARKS, MEAN, Runner, write

@@ -22,7 +22,7 @@ import tacit.statistics as ask
 from support.noise_distributions import law_of, noise_quantile, pair_quantile, scale_of, weighted_quantile
 from support.shared import shared
 from tacit.curator.assignments import Assignment, NoisyParts, gaussian, groups_of, laplace
-from tacit.curator.prices import price
+from tacit.curator.charging import price
 from tacit.guarantees import Unit, people, rows
 from tacit.mechanisms.spreads import apart, laplace_log_tail
 from tacit.noise.source import SeededSource

@@ -12,8 +12,8 @@ import pytest
 import tacit.statistics as ask
 from support.shared import shared
 from tacit.curator.assignments import NoisyParts
+from tacit.curator.charging import price
 from tacit.curator.planning import choose
-from tacit.curator.prices import price
 from tacit.curator.quantile_choice import SelectedRanks, SparseRanks
 from tacit.curator.selected import Selected, assign_ranks, selected_intervals
 from tacit.noise.source import SeededSource

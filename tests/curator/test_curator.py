@@ -16,7 +16,7 @@ from tacit.accounting.codec import from_record as event_of
 from tacit.curator.assignments import NoisyParts
 from tacit.curator.certificate import decode, encode
 from tacit.errors import BadData, BudgetExceeded, InvalidParameter, MissingBounds, NoLaw, UnknownColumn
-from tacit.guarantees.record import from_record
+from tacit.guarantees.guarantee import from_record
 from tacit.noise.source import SeededSource
 
 from .conftest import visits

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pytest
 
 import tacit
+from tacit.curator.charging import Price
 from tacit.curator.planning import make_plan
-from tacit.curator.prices import Price
 from tacit.curator.request import Query, given_of
 from tacit.errors import InvalidParameter
 from tacit.guarantees import GroupOf, Neighbours, People, Rows

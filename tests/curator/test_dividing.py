@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import tacit
-from tacit.curator.prices import Price
+from tacit.curator.charging import Price
 from tacit.mechanisms.rank_selection import ranges_around
 
 FLAGS = [f"f{i}" for i in range(8)]

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import tacit
-from tacit.curator.prices import Price
+from tacit.curator.charging import Price
 from tacit.curator.request import Query
 from tacit.errors import InvalidParameter
 

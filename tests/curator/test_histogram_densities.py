@@ -13,6 +13,7 @@ import pytest
 from scipy.special import ndtr
 
 import tacit
+from tacit.curator.charging import price
 from tacit.curator.choice import _get, _put
 from tacit.curator.functions.histogram_fit import (
     HistogramDensityFit,
@@ -22,7 +23,6 @@ from tacit.curator.functions.histogram_fit import (
     roughness,
 )
 from tacit.curator.planning import choose
-from tacit.curator.prices import price
 from tacit.noise import SeededSource
 
 NAMES = ["a", "b", "c"]

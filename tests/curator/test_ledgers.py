@@ -25,7 +25,7 @@ from tacit.curator.ledgers import BESIDE, Home
 from tacit.curator.plan_files import read_plan
 from tacit.errors import BadData, InvalidParameter, LedgerError
 from tacit.ledger import Ledger
-from tacit.sources.made_up import is_twin
+from tacit.sources.facts import is_twin
 
 SCHEMA = {"age": tacit.integer(0, 99)}
 PLAN = """

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tacit.audit.plans import opinion_on_charge
+from tacit.audit.claims import opinion_on_charge
 from tacit.cli import main
 from tacit.curator import curator as room
 from tacit.curator.certificate import LISTED, bound, by_digest, json_text

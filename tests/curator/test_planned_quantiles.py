@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 import tacit
+from tacit.curator.charging import price
 from tacit.curator.choice import calibrated
 from tacit.curator.planning import choose
-from tacit.curator.prices import price
 from tacit.curator.quantile_choice import SelectedRanks, SparseRanks
 from tacit.noise import SeededSource
 from tacit.sources import open_table

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import tacit
-from tacit.curator.prices import Price, decimal, price
+from tacit.curator.charging import Price, decimal, price
 from tacit.errors import InvalidParameter, TacitError
 
 SCHEMA = {

@@ -9,7 +9,7 @@ import pyarrow
 import pytest
 
 import tacit
-from tacit.curator.expected_error import PUBLIC_ROWS, Expected
+from tacit.curator.intervals import PUBLIC_ROWS, Expected
 from tacit.risk.releases import release_price
 
 ROWS, EPSILON = 10_000, 0.1

@@ -23,13 +23,14 @@ from support.ledgers import tamper
 from support.spark import needs_spark
 from tacit.cli import main
 from tacit.curator import choice
+from tacit.curator.charging import price
 from tacit.curator.choice import choice_of, read_choice
-from tacit.curator.prices import price
 from tacit.curator.request import declared_files, given_of, request_text
 from tacit.curator.verifying import verify_release
 from tacit.errors import InvalidParameter, LedgerError
 from tacit.mechanisms import StableHistogram
-from tacit.sources.opening.joining import digest_of_rows, join
+from tacit.sources.opening.files import join
+from tacit.sources.opening.joining import digest_of_rows
 
 SCHEMA = {"x": tacit.integer(0, 10_000), "s": tacit.category(["a", "b"])}
 UNIT = tacit.rows()

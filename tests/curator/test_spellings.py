@@ -20,9 +20,9 @@ from tacit.cli import main
 from tacit.curator import planning
 from tacit.curator import request as requests
 from tacit.curator.certificate import SigningKey
+from tacit.curator.charging import price
 from tacit.curator.choice import read_choice
 from tacit.curator.planning import make_plan
-from tacit.curator.prices import price
 from tacit.curator.request import request_text
 from tacit.curator.verifying import verify_release
 from tacit.errors import LedgerError

@@ -15,8 +15,8 @@ import pytest
 import tacit.statistics as ask
 from tacit import errors
 from tacit.curator.assignments import assign, groups_of, mu_squared_within, pure_within
+from tacit.curator.charging import Price, decimal
 from tacit.curator.planning import choose, divided
-from tacit.curator.prices import Price, decimal
 from tacit.curator.selected import _candidates, assign_keys, assign_ranks, assign_sparse
 from tacit.guarantees import Neighbours, gaussian_budget, group_of, people, rows
 from tacit.mechanisms import Laplace, RoundedGaussian

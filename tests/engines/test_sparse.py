@@ -17,7 +17,7 @@ from tacit.guarantees import people, rows
 from tacit.noise import SeededSource
 from tacit.reproduce.hall_2 import MILDEW, MILDEW_CELLS, NLTCS, NLTCS_CELLS
 from tacit.sources import Schema, bins, category, flag, integer, open_table
-from tacit.sources.occupied import codes_of
+from tacit.sources.axes import codes_of
 
 STATISTICS = [
     ask.sparse_histogram("state"),

@@ -14,7 +14,7 @@ import tacit.statistics as ask
 from support.spark import needs_spark, session
 from tacit.guarantees import people, rows
 from tacit.sources import Schema, bins, category, date, flag, integer, number, open_table
-from tacit.sources.occupied import integers
+from tacit.sources.axes import integers
 from tacit.sources.query import run
 from tacit.statistics.base import integer_map
 

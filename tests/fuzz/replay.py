@@ -24,7 +24,7 @@ import numpy as np
 import tacit
 from fuzz.trials import signature
 from tacit.exact.arrays import Words
-from tacit.noise import lazy_inversion
+from tacit.noise.distributions import base as inversion
 from tacit.noise.source import SeededSource, Source
 
 PACKAGE = Path(tacit.__file__).parent
@@ -106,7 +106,7 @@ def roads_of(one: Any, tables: Sequence[Any], tape: Tape) -> list[Road]:
 
     Tables of laws are made after some draws, and kept: here at once, in a first run, so that history does not count.
     """
-    kept, lazy_inversion.SMALL = lazy_inversion.SMALL, 0
+    kept, inversion.SMALL = inversion.SMALL, 0
     try:
         for cells in tables:
             tape.rewind()
@@ -114,7 +114,7 @@ def roads_of(one: Any, tables: Sequence[Any], tape: Tape) -> list[Road]:
                 one.assignment.run(one.question, cells, source=tape)
         return [road_of(one.assignment, one.question, cells, tape) for cells in tables]
     finally:
-        lazy_inversion.SMALL = kept
+        inversion.SMALL = kept
 
 
 def parted(left: Road, right: Road) -> str:

@@ -22,8 +22,8 @@ import numpy as np
 import tacit
 from fuzz.worlds import World
 from tacit.curator import curator as curator_room
+from tacit.curator.charging import CONFIDENCE, price
 from tacit.curator.planning import Plan, choose, make_plan
-from tacit.curator.prices import CONFIDENCE, price
 from tacit.curator.request import query
 from tacit.errors import TacitError
 from tacit.exact.arrays import Words

@@ -23,10 +23,10 @@ from tacit.curator import accuracy, assignments, exact_answers, planning
 from tacit.curator import planning as random_plans
 from tacit.curator import selected as ranks
 from tacit.curator.assignments import Assignment
+from tacit.curator.charging import Price, price
 from tacit.curator.functions.fits import FunctionFit
 from tacit.curator.plan_files import read_plan
 from tacit.curator.planning import Plan, make_plan
-from tacit.curator.prices import Price, price
 from tacit.curator.request import Given
 from tacit.curator.request_0_1_0 import plan_text
 from tacit.exact.canonical import sha256

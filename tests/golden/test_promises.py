@@ -26,8 +26,8 @@ from tacit.curator import assignments, planning, text
 from tacit.curator import planning as chooser
 from tacit.curator import text as words
 from tacit.curator.assignments import Assignment
+from tacit.curator.charging import Price
 from tacit.curator.plan_files import read_plan
-from tacit.curator.prices import Price
 from tacit.curator.request_0_1_0 import earlier_requests
 from tacit.curator.verifying import verify_release
 from tacit.errors import LedgerError

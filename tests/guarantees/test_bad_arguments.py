@@ -18,7 +18,8 @@ from support.parameter_examples import DECLARED_EVENTS
 from tacit.accounting import codec, events
 from tacit.accounting import codec as text
 from tacit.errors import InvalidParameter, TacitError
-from tacit.guarantees import meaning, record
+from tacit.guarantees import meaning
+from tacit.guarantees.guarantee import from_record, to_record
 from tacit.guarantees.laws import convert as gaussian_noise
 
 PURE, STATED = tacit.Pure(epsilon=1), tacit.Approximate(epsilon=1, delta=1e-6)
@@ -118,8 +119,8 @@ CALLS: list[Call] = [
     call(meaning.semantic_privacy_printed, STATED),
     call(meaning.incentive, PURE, delta=0.1),
     call(meaning.deterministic_is_constant, PURE),
-    call(record.to_record, PROMISE),
-    call(record.from_record, PROMISE.record),
+    call(to_record, PROMISE),
+    call(from_record, PROMISE.record),
     # accounting
     call(accounting.account, NOISE, delta=1e-6, neighbours="replace-one", accountant="pure"),
     call(accounting.account, [NOISE], epsilon=0.5),

@@ -30,10 +30,10 @@ from tacit.guarantees import (
     Renyi,
     group_of,
     people,
-    record,
     rows,
 )
 from tacit.guarantees.conditions import Condition
+from tacit.guarantees.guarantee import from_record, to_record
 from tacit.guarantees.laws import conditions as under
 from tacit.guarantees.laws import conditions as worlds
 from tacit.guarantees.laws.amplify import Sampling, amplify_for
@@ -57,7 +57,7 @@ def given(bound: Any = PURE, condition: Any = None, unit: Any = None) -> Guarant
 
 
 def written(**changed: Any) -> dict[str, Any]:
-    return record.to_record(given()) | changed
+    return to_record(given()) | changed
 
 
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
@@ -166,13 +166,13 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "a theorem twice": (
         lambda: register(id="group-privacy", statement="s", source="s"), "registered once",
     ),
-    "a curve as a record": (lambda: record.to_record(given(bound=Profile.laplace(epsilon=1))), "events that made it"),
-    "declarations that are no sentences": (lambda: record.from_record(written(declared=[3])), "list of sentences"),
-    "declarations that are no list": (lambda: record.from_record(written(declared="x")), "list of sentences"),
-    "a bound without a kind": (lambda: record.from_record(written(bound={"epsilon": 1})), "table with a kind"),
-    "a bound of no known kind": (lambda: record.from_record(written(bound={"kind": "best"})), "bound"),
+    "a curve as a record": (lambda: to_record(given(bound=Profile.laplace(epsilon=1))), "events that made it"),
+    "declarations that are no sentences": (lambda: from_record(written(declared=[3])), "list of sentences"),
+    "declarations that are no list": (lambda: from_record(written(declared="x")), "list of sentences"),
+    "a bound without a kind": (lambda: from_record(written(bound={"epsilon": 1})), "table with a kind"),
+    "a bound of no known kind": (lambda: from_record(written(bound={"kind": "best"})), "bound"),
     "a bound of other fields": (
-        lambda: record.from_record(written(bound={"kind": "pure", "mu": 1})), "have the fields of",
+        lambda: from_record(written(bound={"kind": "pure", "mu": 1})), "have the fields of",
     ),
     "a column of ours": (lambda: people(column="__TACIT_id", at_most=1), "not begin with __tacit"),
     "coupled worlds as rows": (lambda: steps(PAIR, rows()), "do not convert"),

@@ -11,8 +11,8 @@ import tacit
 from support.promises import promise
 from tacit.errors import UnitMismatch
 from tacit.guarantees import BoundedAdversary, Neighbours, People, Priors, RandomData, Unit, theorem
+from tacit.guarantees.guarantee import from_record
 from tacit.guarantees.laws.compose import parts_touched
-from tacit.guarantees.record import from_record
 from tacit.guarantees.units import steps
 
 COLUMNS = ("id", "row", "p with their row", "p with their rows (at most 2 are used)", "p, in one group")

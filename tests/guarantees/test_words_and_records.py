@@ -12,7 +12,7 @@ from support.promises import PEOPLE, REPLACE, ROWS, on_random_data, promise
 from support.strategies import any_closed
 from tacit.errors import InvalidParameter
 from tacit.guarantees import Bound, Priors
-from tacit.guarantees.record import from_record
+from tacit.guarantees.guarantee import from_record
 
 
 def test_explanations_are_sentences_with_numbers_rounded_against_us() -> None:

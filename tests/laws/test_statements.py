@@ -13,8 +13,8 @@ import tacit
 from support import independent as second
 from tacit.guarantees.conditions import Indistinguishability
 from tacit.mechanisms import Laplace, PermuteAndFlip, RangeTree, Score, Selection
+from tacit.mechanisms.base import L1
 from tacit.mechanisms.ranges import RangeAnswers
-from tacit.mechanisms.sensitivity import L1
 from tacit.mechanisms.tables import CellSums
 from tacit.noise import SeededSource
 from tacit.risk import decompose

@@ -15,8 +15,7 @@ from tacit.ledger import Ledger, Request, Ticket, looked
 from tacit.ledger import approvals as desk
 from tacit.ledger.approvals import Approvals
 from tacit.ledger.looks import record_plan
-from tacit.ledger.names import admitted, alike, scripts, skeleton
-from tacit.ledger.register import Register
+from tacit.ledger.register import Register, admitted, alike, scripts, skeleton
 
 INVISIBLE = [
     "\u034f",

@@ -25,7 +25,7 @@ from tacit.guarantees import Pure
 from tacit.ledger import Ledger, Recorded, Ticket, verify_ledger
 from tacit.ledger import approvals as desk
 from tacit.ledger import log as book
-from tacit.ledger.tables import TABLES
+from tacit.ledger.store import TABLES
 
 ROOM = os.path.join(os.path.dirname(tacit.__file__), "ledger")
 

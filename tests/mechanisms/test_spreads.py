@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import tacit
+from tacit.curator.charging import price
 from tacit.curator.planning import choose
-from tacit.curator.prices import price
 from tacit.mechanisms.ranges import _inverse_gram
 from tacit.mechanisms.spreads import BoxSum
 from tacit.sources import Schema

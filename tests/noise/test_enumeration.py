@@ -14,11 +14,10 @@ import pytest
 
 from tacit.exact.rounding import ball
 from tacit.noise import Categorical, FiniteDistribution, SeededSource
-from tacit.noise.distributions.base import Series, gaussian_terms
+from tacit.noise.distributions.base import Inverter, Series, Uniform, bernoulli, gaussian_terms
 from tacit.noise.distributions.binomial import Binomial
 from tacit.noise.distributions.gaussian import _direct
 from tacit.noise.distributions.geometric import _side, geometric_digits, truncated_digit
-from tacit.noise.lazy_inversion import Inverter, Uniform, bernoulli
 
 getcontext().prec = 60
 WIDTH, DEPTH = 4, 19

@@ -34,8 +34,7 @@ from tacit.noise import (
     default_source,
     rounding_delta,
 )
-from tacit.noise.distributions.base import exp_minus
-from tacit.noise.lazy_inversion import Uniform
+from tacit.noise.distributions.base import Uniform, exp_minus
 from tacit.noise.reals import Exponentials, Normals, Uniforms, _settle
 
 getcontext().prec = 50

@@ -35,7 +35,7 @@ from tacit.noise import (
     grid_spacing,
     rounding_delta,
 )
-from tacit.noise.lazy_inversion import WORD_LIMIT, Uniform
+from tacit.noise.distributions.base import WORD_LIMIT, Uniform
 
 
 def sampled(value: float = 0.5, **more: Any) -> SampledBody:

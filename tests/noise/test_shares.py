@@ -13,9 +13,8 @@ from scipy.stats import nbinom, poisson, skellam
 
 from tacit.errors import InvalidParameter
 from tacit.noise import DiscreteLaplace, NegativeBinomial, Poisson, PolyaDifference, SeededSource, Skellam
-from tacit.noise.distributions.base import Series
+from tacit.noise.distributions.base import Inverter, Series
 from tacit.noise.distributions.polya import _Blocks, _Sampler
-from tacit.noise.lazy_inversion import Inverter
 
 getcontext().prec = 60
 

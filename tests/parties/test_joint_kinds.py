@@ -11,13 +11,13 @@ import pytest
 
 import tacit
 from tacit.curator.assignments import Assignment
-from tacit.curator.prices import price
+from tacit.curator.charging import price
 from tacit.errors import InvalidParameter, JointRefused
 from tacit.functions.densities.noises import noise_from_record
 from tacit.noise import SeededSource
 from tacit.parties import Joint, Sizes, joint_release
 from tacit.sources import open_table
-from tacit.statistics.moments import read_cells
+from tacit.statistics.base import read_cells
 
 SCHEMA = {"x": tacit.integer(0, 3), "y": tacit.integer(-2, 1), "k": tacit.category(["a", "b"])}
 ROWS = [dict(zip("xyk", r, strict=True)) for r in itertools.product(range(4), (-2, 1), "ab")]

@@ -11,7 +11,7 @@ from scipy.integrate import quad
 from tacit.accounting import account, events
 from tacit.accounting.accountants import _renyi_below, bound_of
 from tacit.accounting.events import RepeatedEvent, flatten
-from tacit.guarantees.bounds.renyi import COMMON_ORDERS
+from tacit.guarantees.bounds.base import COMMON_ORDERS
 from tacit.guarantees.units import Neighbours
 from tacit.pld import LaplacePair, Product
 

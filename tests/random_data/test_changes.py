@@ -13,7 +13,7 @@ import pytest
 import tacit
 from tacit.errors import InvalidParameter
 from tacit.mechanisms import MedianByTest
-from tacit.mechanisms.sensitivity import L1
+from tacit.mechanisms.base import L1
 from tacit.noise import SeededSource
 from tacit.random_data import (
     ChangesByQuantile,

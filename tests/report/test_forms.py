@@ -428,7 +428,7 @@ def test_a_curve_has_no_delta_of_zero(folder: PublishedFolder) -> None:
     from dataclasses import replace
 
     from tacit.guarantees.bounds import Concentrated, GaussianDP
-    from tacit.guarantees.record import to_record
+    from tacit.guarantees.guarantee import to_record
 
     for bound in (Concentrated(rho=0.5), GaussianDP(mu=1.5)):
         first = dict(folder.first)

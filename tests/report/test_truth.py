@@ -13,7 +13,7 @@ import pytest
 import tacit
 from tacit.errors import InvalidParameter
 from tacit.report.building import report_of
-from tacit.sources.made_up import is_made_up
+from tacit.sources.facts import is_made_up
 from tacit.sources.synthetic import survey, twin, write_survey, write_table
 
 SCHEMA = {"age": tacit.integer(0, 109)}

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from support.servers import Served, small_server
-from tacit.sources.opening import frames
+from tacit.sources import engines
 
 
 @pytest.fixture(scope="session")
@@ -19,4 +19,4 @@ def desk_server() -> Iterator[Served]:
 @pytest.fixture(autouse=True)
 def _confined_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process of a server is confined to its folders for good; this one has tests of other rooms to run."""
-    monkeypatch.setattr(frames, "_confined", None)
+    monkeypatch.setattr(engines, "_confined", None)

@@ -24,7 +24,7 @@ from tacit.server import accounts as rules
 from tacit.server import jobs
 from tacit.server.accounts import FIRST_FILE
 from tacit.server.store import JOBS, LINKS, PEOPLE, TABLES
-from tacit.sources.opening import frames
+from tacit.sources import engines
 
 
 def ask(client: httpx.Client, **words: Any) -> httpx.Response:
@@ -335,9 +335,9 @@ def test_an_engine_of_a_server_reaches_no_other_file(tmp_path: Path, monkeypatch
     for name in ("inside", "outside"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "a.csv").write_text("x\n1\n")
-    monkeypatch.setattr(frames, "_confined", None)
-    frames.confine([tmp_path / "inside"])
-    engine = frames.started("1GB", "a.csv")
+    monkeypatch.setattr(engines, "_confined", None)
+    engines.confine([tmp_path / "inside"])
+    engine = engines.started("1GB", "a.csv")
     try:
         assert engine.run(f"SELECT x FROM '{tmp_path}/inside/a.csv'").fetchall() == [(1,)]
         for statement in (

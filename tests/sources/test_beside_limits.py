@@ -20,7 +20,7 @@ import tacit.statistics as ask
 from support.bounded import kept_rows
 from tacit import errors
 from tacit.guarantees import people, rows
-from tacit.sources import Schema, bins, category, date, flag, integer, number, occupied, open_table, query
+from tacit.sources import Schema, axes, bins, category, date, flag, integer, number, open_table, query
 from tacit.sources import deriving as derived_types
 from tacit.sources import tables as digests
 from tacit.sources.axes import (
@@ -346,8 +346,8 @@ def test_occupied_cells_are_the_same_however_their_keys_are_computed(
     bits: int, branches: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Limbs of few bits, lists that are too long for a CASE; rows that lack a key in any column are in no cell."""
-    monkeypatch.setattr(occupied, "LIMB_BITS", bits)
-    monkeypatch.setattr(occupied, "MOST_BRANCHES", branches)
+    monkeypatch.setattr(axes, "LIMB_BITS", bits)
+    monkeypatch.setattr(axes, "MOST_BRANCHES", branches)
     data = pa.table({
         "g": ["a", "b", "c", "z", "c", "a", "a"], "h": ["x", "y", "x", "x", "z", "x", "x"],
         "n": [-3, 4, 0, 1, 1, -3, None],
@@ -379,9 +379,9 @@ def test_limbs_hold_less_than_2_to_the_62_keys() -> None:
 
 def test_labels_of_a_wide_axis_begin_at_its_lowest_value(monkeypatch: pytest.MonkeyPatch) -> None:
     axis = axis_of("n", Schema({"n": integer(-3, 4)}))
-    plain = occupied.labels_at(axis, np.array([0, 7])).tolist()
-    monkeypatch.setattr(occupied, "TABLED", 4)
-    assert occupied.labels_at(axis, np.array([0, 7])).tolist() == plain == [-3, 4]
+    plain = axes.labels_at(axis, np.array([0, 7])).tolist()
+    monkeypatch.setattr(axes, "TABLED", 4)
+    assert axes.labels_at(axis, np.array([0, 7])).tolist() == plain == [-3, 4]
 
 
 # Facts, digests, keys

@@ -22,8 +22,7 @@ from tacit.curator.ledgers import BESIDE, home_of
 from tacit.errors import BadData, LedgerError, ReadFailed
 from tacit.guarantees import group_of, people, rows
 from tacit.sources import category, date, integer, open_table, tables
-from tacit.sources.opening.files import files
-from tacit.sources.opening.joining import join
+from tacit.sources.opening.files import files, join
 from tacit.sources.opening.textfiles import HEADER
 
 SCHEMA = {"age": integer(0, 99)}
@@ -274,7 +273,7 @@ def test_a_session_leaves_no_note(tmp_path):
 
 
 def test_one_real_file_among_many_twins_is_no_twin(tmp_path):
-    from tacit.sources.made_up import MARK, is_twin
+    from tacit.sources.facts import MARK, is_twin
 
     for i in range(1001):
         (tmp_path / f"m{i:04}.csv").write_text(f"age,{MARK}\n30,true\n")
@@ -285,7 +284,7 @@ def test_one_real_file_among_many_twins_is_no_twin(tmp_path):
 
 
 def test_real_rows_in_the_place_of_a_twin_are_not_charged_to_a_rehearsal(tmp_path, monkeypatch):
-    from tacit.sources.made_up import MARK
+    from tacit.sources.facts import MARK
 
     path = write(tmp_path / "t.parquet", [1] * 5, **{MARK: [True] * 5})
     with tacit.Curator(path, protect=rows(), schema=SCHEMA, budget=tacit.Pure(epsilon=4)) as survey:
@@ -304,7 +303,7 @@ def test_real_rows_in_the_place_of_a_twin_are_not_charged_to_a_rehearsal(tmp_pat
 
 def test_a_release_is_made_up_if_the_rows_that_were_read_are(tmp_path):
     """A text file is copied once. What lies in its place later says nothing of the rows in the copy."""
-    from tacit.sources.made_up import MARK
+    from tacit.sources.facts import MARK
 
     path = tmp_path / "t.csv"
     path.write_text("age\n" + "40\n" * 500)
@@ -319,7 +318,7 @@ def test_a_release_is_made_up_if_the_rows_that_were_read_are(tmp_path):
 
 
 def test_rows_are_real_whatever_lies_there_after_the_read(tmp_path, monkeypatch):
-    from tacit.sources.made_up import marked_file as marked
+    from tacit.sources.facts import marked_file as marked
 
     path = write(tmp_path / "t.parquet", [1] * 500)
     with tacit.Curator(path, protect=rows(), schema=SCHEMA, budget=tacit.Pure(epsilon=4)) as survey:
@@ -339,8 +338,8 @@ def test_rows_are_real_whatever_lies_there_after_the_read(tmp_path, monkeypatch)
 
 
 def test_one_real_file_beside_one_with_the_mark_is_real(tmp_path):
-    from tacit.sources.made_up import is_made_up
-    from tacit.sources.made_up import marked_file as marked
+    from tacit.sources.facts import is_made_up
+    from tacit.sources.facts import marked_file as marked
 
     paths = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
     pq.write_table(marked(pa.table({"age": [1]})), paths[0])

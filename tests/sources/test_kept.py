@@ -21,7 +21,7 @@ import pytest
 import tacit
 import tacit.statistics as ask
 from tacit.guarantees import people, rows
-from tacit.sources import Schema, category, facts, integer, open_table, scratch, tables
+from tacit.sources import Schema, category, engines, facts, integer, open_table, tables
 
 KEY = b"0123456789abcdef-secret"
 SCHEMA = Schema({"g": category(["a", "b"]), "x": integer(0, 9)})
@@ -173,8 +173,8 @@ def test_fifty_threads(tmp_path, kind):
 SPILL = """
     import sys, pathlib
     sys.path.insert(0, {src!r})
-    from tacit.sources import scratch
-    folder = scratch.new_folder()
+    from tacit.sources import engines
+    folder = engines.new_folder()
     (folder / "spill").write_bytes(b"rows" * 1000)
     print(folder.parent, flush=True)
     sys.stdin.read()
@@ -183,7 +183,7 @@ SPILL = """
 
 @pytest.mark.parametrize("signal", ["TERM", "KILL", "INT", "end"])
 def test_what_was_spilled_goes_with_the_process_however_it_ends(tmp_path, signal):
-    code = textwrap.dedent(SPILL.format(src=str(Path(scratch.__file__).parents[2])))
+    code = textwrap.dedent(SPILL.format(src=str(Path(engines.__file__).parents[2])))
     child = subprocess.Popen(
         [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         env={**os.environ, "TMPDIR": str(tmp_path)}, text=True,
@@ -238,14 +238,14 @@ def test_people_who_were_bounded_leave_nothing_when_the_process_is_told_to_end(t
 
 
 def test_what_nobody_holds_any_more_is_swept_and_what_somebody_holds_stays(tmp_path, monkeypatch):
-    monkeypatch.setattr(scratch.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(engines.tempfile, "gettempdir", lambda: str(tmp_path))
     for name in ("dead", "alive"):
-        (tmp_path / f"{scratch.PREFIX}{name}").mkdir()
-        (tmp_path / f"{scratch.PREFIX}{name}" / scratch.LOCK).touch()
-    (tmp_path / f"{scratch.PREFIX}young").mkdir()
-    held = scratch._locked(tmp_path / f"{scratch.PREFIX}alive" / scratch.LOCK)
-    scratch.sweep()
-    assert sorted(p.name for p in tmp_path.iterdir()) == [f"{scratch.PREFIX}alive", f"{scratch.PREFIX}young"]
+        (tmp_path / f"{engines.PREFIX}{name}").mkdir()
+        (tmp_path / f"{engines.PREFIX}{name}" / engines.LOCK).touch()
+    (tmp_path / f"{engines.PREFIX}young").mkdir()
+    held = engines._locked(tmp_path / f"{engines.PREFIX}alive" / engines.LOCK)
+    engines.sweep()
+    assert sorted(p.name for p in tmp_path.iterdir()) == [f"{engines.PREFIX}alive", f"{engines.PREFIX}young"]
     os.close(held)
 
 
@@ -255,6 +255,6 @@ def test_tables_leave_no_folder(tmp_path):
             table.relation.get_backend().con.execute("SELECT current_setting('temp_directory')").fetchone()[0]
         )
         assert folder.is_dir()
-        assert folder.parent.name.startswith(scratch.PREFIX)
+        assert folder.parent.name.startswith(engines.PREFIX)
         assert folder.stat().st_mode & 0o077 == 0
     assert not folder.exists()

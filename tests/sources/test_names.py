@@ -99,7 +99,7 @@ def lazy(columns):
 @pytest.mark.parametrize("form", [pd.DataFrame, pl.DataFrame, pa.table, lazy])
 def test_a_column_is_never_taken_for_an_attribute_of_the_table(tmp_path, monkeypatch, form):
     """Frames have their columns as attributes: their values would be places of ledgers, and names of files."""
-    from tacit.sources.made_up import MARK, is_made_up
+    from tacit.sources.facts import MARK, is_made_up
 
     monkeypatch.chdir(tmp_path)
     names = [n for n in ATTRIBUTES if form is not lazy or n not in dir(ibis.expr.types.Table)]

@@ -14,8 +14,7 @@ from tacit.exact.canonical import canonical, canonical_table
 from tacit.guarantees import rows
 from tacit.sources import Schema, category, flag, integer, number, open_table
 from tacit.sources import engines as engines_room
-from tacit.sources.axes import CountRows, Listed, axes_of
-from tacit.sources.occupied import positions, texts
+from tacit.sources.axes import CountRows, Listed, axes_of, positions, texts
 from tacit.sources.query import Aggregation, run
 
 WORDS = [f"word {i * 7919 % 1000}" for i in range(1000)]

@@ -20,7 +20,7 @@ import tacit.statistics as ask
 from tacit.errors import InvalidParameter, NotAllowed
 from tacit.guarantees import people
 from tacit.ledger import Ledger, keep_rows, remove_rows
-from tacit.ledger.rows_beside import mark_of, rows_folder
+from tacit.ledger.ledger import mark_of, rows_folder
 from tacit.sources import Schema, bounding, category, facts, integer, kept, number, open_table
 from tacit.sources.kept import KeptRows
 

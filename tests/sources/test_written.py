@@ -263,7 +263,7 @@ def test_a_list_is_names_and_each_file_counts_once(tmp_path):
 
 
 def test_one_twin_among_files_makes_nobody_else_up(tmp_path):
-    from tacit.sources.made_up import MARK, is_twin
+    from tacit.sources.facts import MARK, is_twin
 
     write(tmp_path / "real.csv", b"x\n1\n")
     write(tmp_path / "twin.csv", f"x;{MARK}\n1;true\n".encode())

@@ -14,19 +14,18 @@ import pytest
 
 import tacit
 from tacit.curator.assignments import assign
+from tacit.curator.charging import price
 from tacit.curator.fitted import fits_tables, fitted
-from tacit.curator.prices import price
 from tacit.errors import InvalidParameter, TacitError
 from tacit.guarantees import Guarantee, Pure
-from tacit.guarantees.record import from_record
+from tacit.guarantees.guarantee import from_record
 from tacit.mechanisms.tables import ShapedTables
 from tacit.noise.source import SeededSource
 from tacit.sources.schema import Schema
 from tacit.sources.tables import open_table
 from tacit.statistics import count, mean, proportion
 from tacit.statistics import sum as total
-from tacit.statistics.base import panel
-from tacit.statistics.moments import read
+from tacit.statistics.base import panel, read
 
 YEARS = (2020, 2021, 2022)
 SCHEMA = {

@@ -25,7 +25,7 @@ from tacit.guarantees import group_of, people, rows
 from tacit.mechanisms import L1, KeysOfAUnit
 from tacit.mechanisms.sparse_keys import combine_codes, key_integers
 from tacit.sources import Schema, bins, category, date, flag, integer, number
-from tacit.sources.occupied import codes_of, encode, labels_of
+from tacit.sources.axes import codes_of, encode, labels_of
 
 SCHEMA = Schema(
     {

@@ -17,7 +17,7 @@ import pytest
 
 from tacit.guarantees import Bound, Guarantee, Pure, rows
 from tacit.ledger import Ledger, Request
-from tacit.ledger.tables import FileConnection
+from tacit.ledger.store import FileConnection
 
 _NUMBERS = itertools.count()
 

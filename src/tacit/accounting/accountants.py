@@ -36,7 +36,7 @@ from tacit.exact.checks import instance, listed, non_negative, numbers, probabil
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Interval, sum_up
 from tacit.guarantees import Approximate, Bound, Concentrated, GaussianDP, Profile, Pure, Renyi
-from tacit.guarantees.bounds.renyi import COMMON_ORDERS
+from tacit.guarantees.bounds.base import COMMON_ORDERS
 from tacit.guarantees.running_sum import APPROXIMATE, CONCENTRATED, GAUSSIAN, PURE, Currency, summed
 from tacit.guarantees.units import Neighbours
 from tacit.pld import Pair, Product

@@ -12,7 +12,7 @@ from tacit.accounting import events as e
 from tacit.accounting import events as known
 from tacit.accounting.correlated import MOST_STEPS, NAMED, CorrelatedNoise
 from tacit.accounting.events import Event, RepeatedEvent, SimpleEvent
-from tacit.accounting.events.base import DEEPEST
+from tacit.accounting.events.mechanisms import DEEPEST
 from tacit.accounting.training import TrainingRun, dp_sgd
 from tacit.errors import InvalidParameter, UnknownName
 from tacit.exact import checks

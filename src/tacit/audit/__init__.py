@@ -28,13 +28,12 @@ Audits try to break a claim about any mechanism, from its outputs or with its no
 from __future__ import annotations
 
 from tacit.audit.answers import MechanismAudit
-from tacit.audit.claims import Opinion, opinion_on_certificate
+from tacit.audit.claims import Opinion, opinion_on_certificate, opinion_on_charge, opinion_on_noise
 from tacit.audit.exact import additive, finite, holes
 from tacit.audit.grey_box import replay
 from tacit.audit.house import assert_private, mechanism
 from tacit.audit.neighbours import NeighbourPairs, named_neighbours
 from tacit.audit.planned import PlanAudit, plan
-from tacit.audit.plans import opinion_on_charge, opinion_on_noise
 from tacit.audit.recording import Tape, recorded
 from tacit.audit.relaxed import distributional, random_data, repeated_answers
 from tacit.audit.training import canary_tail, guess_audit, training

@@ -35,7 +35,7 @@ def explain(
     Warns if a certificate was changed or is not signed.
     """
     from tacit.curator.verifying import read_certificate
-    from tacit.guarantees.record import from_record
+    from tacit.guarantees.guarantee import from_record
 
     stated = {"epsilon": epsilon, "rho": rho, "mu": mu}
     given = {name: value for name, value in stated.items() if value is not None}

@@ -315,7 +315,7 @@ def _positive(text: str) -> int:
 
 def _price(word: str) -> Callable[[str], float]:
     def read(text: str) -> float:
-        from tacit.curator.prices import decimal
+        from tacit.curator.charging import decimal
 
         decimal(word, float(text))
         return float(text)

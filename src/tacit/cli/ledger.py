@@ -98,7 +98,7 @@ def _shown(found: dict[str, Any], *, most: int | None = None) -> Iterator[str]:
     gamma = {k: v for k, v in found["budget"]["condition"].items() if k == "gamma"}
     yield f"budget  {_said(found, found['budget']['bound'] | gamma)}"
     if found["budget"]["condition"]["kind"] in ("priors", "bounded-adversary"):
-        from tacit.guarantees.record import from_record
+        from tacit.guarantees.guarantee import from_record
 
         yield f"        not differential privacy: {from_record(found['budget']).condition}"
     yield f"spent   {_said(found, found['spent'])}"
@@ -247,7 +247,7 @@ def _said(found: dict[str, Any], bound: dict[str, Any] | None) -> str:
     if bound is None:
         return "not a running total"
     from tacit.guarantees.conditions import told_gamma
-    from tacit.guarantees.record import from_record
+    from tacit.guarantees.guarantee import from_record
 
     numbers = {k: v for k, v in bound.items() if k != "gamma"}
     gamma = f" except with probability {told_gamma(bound['gamma'])} over the data" if "gamma" in bound else ""
@@ -396,7 +396,7 @@ def share(
 def _bound(
     epsilon: float | None, delta: float | None, rho: float | None, mu: float | None, kind: str
 ) -> Bound:
-    from tacit.curator.prices import price
+    from tacit.curator.charging import price
 
     if kind == "approximate" and epsilon is not None and delta is None:
         raise InvalidParameter(

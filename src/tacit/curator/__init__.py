@@ -7,9 +7,9 @@ Read in this order: `request.py` (the query), `prices.py` (the offered prices), 
 
 from __future__ import annotations
 
+from tacit.curator.charging import Price, price
 from tacit.curator.curator import Curator
 from tacit.curator.planning import Plan, Planned, make_plan
-from tacit.curator.prices import Price, price
 from tacit.curator.release import Release, Releases
 from tacit.curator.request import Query, query
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from tacit.curator.assignments import Applied, Assignment, Group, cells_of, groups_of, laplace
-from tacit.curator.prices import Price
+from tacit.curator.charging import Price
 from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.rounding import down
 from tacit.guarantees import Bound

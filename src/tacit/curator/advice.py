@@ -12,7 +12,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from tacit.curator.expected_error import expected
+from tacit.curator.intervals import expected
 from tacit.curator.planning import Plan, Planned, choose
 from tacit.errors import TacitError
 from tacit.exact.data_classes import dataclass

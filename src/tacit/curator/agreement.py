@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.curator.assignments import Assignment, NoisyParts, assign
-from tacit.curator.expected_error import Expected
-from tacit.curator.intervals import Estimate, noise_by_part
-from tacit.curator.prices import Price
+from tacit.curator.charging import Price
+from tacit.curator.intervals import Estimate, Expected, noise_by_part
 from tacit.curator.request import Given, Query
 from tacit.errors import InvalidParameter
 from tacit.mechanisms import Laplace, RoundedGaussian

@@ -19,8 +19,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from tacit.accounting.events import Event, SimpleEvent, flatten
+from tacit.curator.charging import CONFIDENCE, Price
 from tacit.curator.intervals import Estimate, estimate, last_inside, margin_of, noise_by_part
-from tacit.curator.prices import CONFIDENCE, Price
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.data_classes import dataclass
@@ -40,8 +40,7 @@ from tacit.guarantees import (
     gaussian_budget,
 )
 from tacit.mechanisms import L1, Laplace, RoundedGaussian, TruncatedDiscreteLaplace
-from tacit.mechanisms.base import Mechanism, rho_of_epsilon
-from tacit.mechanisms.spreads import PartNoise
+from tacit.mechanisms.base import Mechanism, PartNoise, rho_of_epsilon
 from tacit.noise.source import Source
 from tacit.sources.query import Cells
 from tacit.statistics.base import Question

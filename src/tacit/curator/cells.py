@@ -20,9 +20,8 @@ from tacit.curator.synthesised import SynthesisAssignment
 from tacit.errors import InvalidParameter, visible
 from tacit.exact.arrays import Floats
 from tacit.exact.data_classes import dataclass
-from tacit.sources.axes import Axis
+from tacit.sources.axes import Axis, labels_at
 from tacit.sources.columns import Date
-from tacit.sources.occupied import labels_at
 from tacit.statistics.base import Question
 
 if TYPE_CHECKING:

@@ -74,7 +74,7 @@ ROOMS = {
     "curator.functions.statistics": "InputColumns",
     "curator.functions.assignment": "FunctionAssignment",
     "curator.functions.trees": "TreeAssignment",
-    "curator.prices": "Price",
+    "curator.charging": "Price",
     "curator.quantile_choice": "SelectedRanks SparseRanks",
     "curator.random_counts": "OnRandomData",
     "curator.request": "ExactGiven Given SampledGiven",
@@ -106,7 +106,7 @@ ROOMS = {
     "mechanisms.rank_selection": "RankSelection",
     "mechanisms.ranges": "RangeAnswers RangeTree",
     "mechanisms.selection": "Exponential PermuteAndFlip",
-    "mechanisms.sensitivity": "CountSensitivity L1 L2 Linf Score",
+    "mechanisms.base": "CountSensitivity L1 L2 Linf Score",
     "mechanisms.sparse": "SparseHistogram",
     "mechanisms.sparse_keys": "Impossible",
     "mechanisms.sparse_ranks": "SparseRankSelection",
@@ -419,7 +419,7 @@ def calibrated(assignment: Assignment, question: Question) -> bool | None:
     from tacit.curator.fitted import fits_tables
     from tacit.curator.quantile_choice import SelectedRanks, made_for
     from tacit.mechanisms import Laplace, RoundedGaussian, Staircase, TruncatedDiscreteLaplace
-    from tacit.mechanisms.sensitivity import L1, L2
+    from tacit.mechanisms.base import L1, L2
     from tacit.mechanisms.tables import TableMechanism
 
     if isinstance(assignment, SelectedRanks):

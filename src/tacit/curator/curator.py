@@ -19,13 +19,21 @@ from tacit.curator.agreement import agreed
 from tacit.curator.assignments import NoisyParts
 from tacit.curator.cells import RULE
 from tacit.curator.certificate import CIPHER, SEEDED, decode, encode, form_of_names, said_digests, versions
-from tacit.curator.charging import check_of, payable, payable_exactly, standing_of
+from tacit.curator.charging import (
+    Number,
+    Price,
+    check_of,
+    flag,
+    payable,
+    payable_exactly,
+    standing_of,
+    stated,
+)
 from tacit.curator.choice import choice_of, read_choice
 from tacit.curator.contributing import SharePlan, contributed, share_of
 from tacit.curator.fitting import Fit, fit_of
 from tacit.curator.ledgers import LedgerResolver, Named
 from tacit.curator.planning import KeptPlans, Plan, make_plan
-from tacit.curator.prices import Number, Price, flag, stated
 from tacit.curator.release import Release, Releases, ledger_part, read_release
 from tacit.curator.request import Assumed, Given, Query, asks_of, declared_files, given_of, nameless
 from tacit.curator.request_0_1_0 import earlier_requests
@@ -35,13 +43,12 @@ from tacit.exact.checks import instance
 from tacit.guarantees import Bound, Guarantee, Unit
 from tacit.ledger import Correction, Ledger, Recorded, Request, Ticket
 from tacit.ledger.entries import named, text
-from tacit.ledger.rows_beside import mark_of, rows_folder
+from tacit.ledger.ledger import mark_of, rows_folder
 from tacit.noise.source import Source
 from tacit.sources.error_boundary import each, forget
-from tacit.sources.facts import Facts
+from tacit.sources.facts import Facts, is_made_up
 from tacit.sources.kept import KeptRows
-from tacit.sources.made_up import is_made_up
-from tacit.sources.opening.joining import reading_of
+from tacit.sources.opening.files import reading_of
 from tacit.sources.schema import Schema
 from tacit.sources.tables import Table, open_table
 from tacit.statistics import Statistic, read_cells
@@ -408,7 +415,8 @@ class Curator:
             spent, remaining = self.standing
         else:
             spent, remaining = (replace(self.budget, bound=b) for b in (paid.spent, paid.left))
-        entry, together = ledger_part(self.ledger.id, recorded, made), agreed(plan, answers)
+        entry = ledger_part(self.ledger.id, recorded, made)
+        together = agreed(plan, answers) if plan.agrees else {}
         return Releases(
             read_release(
                 plan, planned, noisy, made, ledger=entry, spent=spent, remaining=remaining, replayed=paid is None,

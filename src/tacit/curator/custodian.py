@@ -18,10 +18,10 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, NoReturn
 
+from tacit.curator.charging import Number as Paid
+from tacit.curator.charging import price
 from tacit.curator.curator import Curator, whole
 from tacit.curator.planning import Plan, Planned
-from tacit.curator.prices import Number as Paid
-from tacit.curator.prices import price
 from tacit.curator.release import Releases
 from tacit.curator.request import RESERVED, Query, folded, query
 from tacit.curator.text import digits

@@ -23,8 +23,8 @@ from tacit.coupled.noiseless.answer import PAIR_IS
 from tacit.coupled.noiseless.histograms import FixedSize, truncated_histogram
 from tacit.coupled.noiseless.sums import ALONE
 from tacit.curator.assignments import Assignment, NoisyParts
+from tacit.curator.charging import Price
 from tacit.curator.intervals import Estimate
-from tacit.curator.prices import Price
 from tacit.curator.request import ExactGiven, Given, SampledGiven
 from tacit.errors import InvalidParameter, NoLaw
 from tacit.exact.data_classes import dataclass

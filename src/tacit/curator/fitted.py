@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.curator.assignments import Applied, Assignment, NoisyParts, mu_squared_within, pure_within
+from tacit.curator.charging import Price
 from tacit.curator.intervals import Estimate
-from tacit.curator.prices import Price
 from tacit.curator.random_counts import OnRandomData
 from tacit.errors import TacitError
 from tacit.exact.arrays import Floats

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.curator.charging import check_of, standing_of
-from tacit.curator.prices import exact_numbers
+from tacit.curator.charging import check_of, exact_numbers, standing_of
 from tacit.curator.release import Release
 from tacit.errors import BudgetExceeded, InvalidParameter, NoLaw, NotAllowed
 from tacit.exact.arrays import Floats

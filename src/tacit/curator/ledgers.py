@@ -28,7 +28,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from tacit.curator.prices import exact_numbers
+from tacit.curator.charging import exact_numbers
 from tacit.errors import BadData, InvalidParameter, LedgerError
 from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Bound, Guarantee
@@ -36,9 +36,8 @@ from tacit.ledger import Ledger, Ticket
 from tacit.ledger.budget import share
 from tacit.ledger.entries import text
 from tacit.ledger.store import without_credentials
-from tacit.sources import scratch
-from tacit.sources.facts import Facts
-from tacit.sources.made_up import is_twin
+from tacit.sources.engines import new_folder, remove_folder
+from tacit.sources.facts import Facts, is_twin
 from tacit.sources.opening import files as words
 
 try:
@@ -536,8 +535,8 @@ class LedgerResolver:
 
     def _session(self, twin: bool) -> Ledger:
         # A folder that goes with the process, however it ends: the ledger has a secret, and lasts for a session.
-        folder = scratch.new_folder()
-        self._drop = weakref.finalize(self, scratch.remove, folder)
+        folder = new_folder()
+        self._drop = weakref.finalize(self, remove_folder, folder)
         return Ledger.create(
             folder / "session.ledger",
             budget=self._budget,

@@ -19,12 +19,11 @@ from typing import Any, NoReturn
 
 from tacit import statistics
 from tacit.curator import functions
-from tacit.curator.charging import alone, divided_parts, together
+from tacit.curator.charging import Price, alone, divided_parts, price, together
 from tacit.curator.curator import Curator
 from tacit.curator.key_files import KeyFiles
 from tacit.curator.ledgers import BESIDE, home_of
 from tacit.curator.planning import Plan, make_plan
-from tacit.curator.prices import Price, price
 from tacit.curator.request import ExactGiven, Given, Query, given_of, query
 from tacit.curator.text import PublicWords, words_in
 from tacit.errors import EmptyComposition, InvalidParameter, NoSuchFile, TacitError, UnknownName, visible
@@ -34,8 +33,7 @@ from tacit.ledger import record_plan
 from tacit.ledger.store import without_credentials
 from tacit.noise.source import Source
 from tacit.sources.axes import bins
-from tacit.sources.opening.files import Files, files
-from tacit.sources.opening.joining import Joined, join, reading_of
+from tacit.sources.opening.files import Files, Joined, files, join, reading_of
 from tacit.sources.schema import Schema, schema_from_tables
 from tacit.sources.tables import ENGINES
 from tacit.synthesis.statistic import synthetic_table

@@ -36,15 +36,14 @@ from tacit.curator.assignments import (
     law_of,
     pure_within,
 )
-from tacit.curator.charging import Charged, Shared, charge, must_cover
+from tacit.curator.charging import Charged, Price, Shared, charge, must_cover
 from tacit.curator.exact_answers import assign_exactly
-from tacit.curator.expected_error import Expected, expected
 from tacit.curator.fitted import fitted
 from tacit.curator.functions.assignment import assign_function
 from tacit.curator.functions.by_test import assign_test
 from tacit.curator.functions.fits import PureDensity
 from tacit.curator.functions.trees import assign_tree
-from tacit.curator.prices import Price
+from tacit.curator.intervals import Expected, expected
 from tacit.curator.quantile_choice import assign_quantiles, first_ranks
 from tacit.curator.random_counts import assign_on_random_data, fits
 from tacit.curator.request import (
@@ -464,6 +463,11 @@ class Plan:
         return found[0] if len(found) == 1 else events.ComposedEvent(events=tuple(found))
 
     @property
+    def agrees(self) -> bool:
+        """Whether some of its releases agree with each other."""
+        return any(r.ask.agree for r in self.releases)
+
+    @property
     def charge(self) -> Guarantee:
         """The charge to the ledger: under RandomData if any release is, with the sum of their gammas."""
         if "charge" not in self.kept:
@@ -636,7 +640,9 @@ def chosen(
         _planned(r.ask, r.question, assignment, plain or assignment, plan.unit)
         for r, (assignment, plain) in zip(plan.releases, assignments, strict=True)
     ]
-    return replace(plan, releases=tuple(with_agreement(releases)), charged=charged, digest=digest)
+    if plan.agrees:
+        releases = with_agreement(releases)
+    return replace(plan, releases=tuple(releases), charged=charged, digest=digest)
 
 
 def _exactly(

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from tacit.curator.assignments import Assignment, NoisyParts, compared, pure_within
+from tacit.curator.charging import CONFIDENCE, Price
 from tacit.curator.intervals import Estimate
-from tacit.curator.prices import CONFIDENCE, Price
 from tacit.curator.selected import RANKS, Ranks, assign_ranks, total_is_public
 from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.data_classes import dataclass

@@ -23,8 +23,8 @@ import numpy as np
 
 from tacit.curator.accuracy import assign_accuracy
 from tacit.curator.assignments import Assignment, NoisyParts, assign, cells_of, groups_of, law_of
+from tacit.curator.charging import Price
 from tacit.curator.intervals import Estimate
-from tacit.curator.prices import Price
 from tacit.curator.request import Given
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray

@@ -24,7 +24,7 @@ from tacit.errors import TacitError
 from tacit.exact.arrays import Words
 from tacit.exact.data_classes import dataclass
 from tacit.guarantees import GroupOf, Neighbours, People
-from tacit.noise import lazy_inversion
+from tacit.noise.distributions import base as inversion
 from tacit.noise.source import SeededSource, Source
 from tacit.sources import open_table
 from tacit.sources.query import TrainingRows
@@ -230,7 +230,7 @@ def steps_of(planned: Planned, tables: Sequence[Any], *, seed: int) -> list[Rele
     them here, so that their order does not show.
     """
     source = RecordedWords(seed)
-    kept, lazy_inversion.SMALL = lazy_inversion.SMALL, 0
+    kept, inversion.SMALL = inversion.SMALL, 0
     try:
         for cells in tables:
             source.rewind()
@@ -238,7 +238,7 @@ def steps_of(planned: Planned, tables: Sequence[Any], *, seed: int) -> list[Rele
                 planned.assignment.run(planned.question, fresh(cells), source=source)
         return [_stepped(planned, fresh(cells), source) for cells in tables]
     finally:
-        lazy_inversion.SMALL = kept
+        inversion.SMALL = kept
 
 
 def _stepped(planned: Planned, cells: Any, source: RecordedWords) -> ReleaseSteps:

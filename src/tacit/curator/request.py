@@ -42,8 +42,8 @@ import numpy as np
 from tacit.coupled.noiseless import RowLaw, row_law
 from tacit.coupled.noiseless.answer import call_parts, table_parts
 from tacit.coupled.noiseless.row_laws import as_typed
+from tacit.curator.charging import CONFIDENCE, Number, Price, decimal, flag, stated
 from tacit.curator.guesses import Guess, guess_of
-from tacit.curator.prices import CONFIDENCE, Number, Price, decimal, flag, stated
 from tacit.errors import InvalidParameter, NoLaw, TacitError, UnknownName
 from tacit.exact.canonical import canonical, canonical_table, sha256
 from tacit.exact.checks import positive, whole
@@ -54,7 +54,7 @@ from tacit.random_data.base import independent, rows_parameter
 from tacit.sources.axes import Binned
 from tacit.sources.columns import Column, Date, day
 from tacit.sources.expressions import Expression, normal
-from tacit.sources.opening.joining import Joined
+from tacit.sources.opening.files import Joined
 from tacit.sources.schema import Schema
 from tacit.statistics import Quantiles, Ranges, Statistic
 from tacit.statistics.invariants import PublicTotals

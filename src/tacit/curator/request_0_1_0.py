@@ -19,11 +19,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from tacit.curator.assignments import Assignment
+from tacit.curator.charging import Price
 from tacit.curator.exact_answers import DiscardingAssignment, ExactAssignment, TruncatedAssignment
 from tacit.curator.functions.assignment import FunctionAssignment
 from tacit.curator.functions.fits import DensityFit, KernelModelFit, PureDensityFit
 from tacit.curator.functions.histogram_fit import HistogramDensityFit
-from tacit.curator.prices import Price
 from tacit.curator.random_counts import OnRandomData, fits
 from tacit.curator.request import ExactGiven, Given, Query, SampledGiven
 from tacit.curator.selected import ClampingAssignment, Ranks, Selected, Sparse
@@ -33,12 +33,12 @@ from tacit.guarantees import Bound
 from tacit.guarantees.conditions import told_gamma
 from tacit.ledger import Earlier
 from tacit.mechanisms import Gamma, Gaussian, KNorm, KNormDifference, Laplace, RoundedGaussian, Staircase
+from tacit.mechanisms.base import L2
 from tacit.mechanisms.cumulative import CumulativeGaussian, CumulativeTree
 from tacit.mechanisms.fitted_tables import FittedTables, HullTables
 from tacit.mechanisms.partition import GaussianSelection, OptimalSelection
 from tacit.mechanisms.polytope import PolytopeNorm, RangeNorm
 from tacit.mechanisms.ranges import RangeAnswers, RangeTree
-from tacit.mechanisms.sensitivity import L2
 from tacit.mechanisms.sparse import SparseHistogram
 from tacit.mechanisms.stability import StableHistogram
 from tacit.mechanisms.tables import CellSums, ShapedTables

@@ -23,9 +23,8 @@ from tacit.accounting.codec import to_record
 from tacit.curator.assignments import Applied, Assignment, mu_squared_within
 from tacit.curator.cells import renamed
 from tacit.curator.certificate import with_looks
-from tacit.curator.charging import charge, check_of
+from tacit.curator.charging import Number, Price, charge, check_of, stated
 from tacit.curator.curator import Curator, _now
-from tacit.curator.prices import Number, Price, stated
 from tacit.errors import InvalidParameter, ReadFailed, TacitError, charge_made
 from tacit.exact.arrays import Floats
 from tacit.exact.canonical import sha256

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from tacit.curator.assignments import Assignment, NoisyParts, assign, compared, mu_squared_within, pure_within
+from tacit.curator.charging import CONFIDENCE, Price
 from tacit.curator.intervals import Estimate
-from tacit.curator.prices import CONFIDENCE, Price
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.data_classes import dataclass

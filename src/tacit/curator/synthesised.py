@@ -17,9 +17,9 @@ import numpy as np
 
 from tacit.accounting.events import Event
 from tacit.curator.assignments import Assignment, NoisyParts, mu_squared_within
+from tacit.curator.charging import Number, Price
 from tacit.curator.functions.assignment import fixed_sentence
 from tacit.curator.intervals import Estimate
-from tacit.curator.prices import Number, Price
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Integers
 from tacit.exact.checks import instance

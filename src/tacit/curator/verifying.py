@@ -33,7 +33,7 @@ from tacit.errors import InternalError, InvalidParameter, TacitError
 from tacit.exact.canonical import sha256
 from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Guarantee
-from tacit.guarantees.record import from_record
+from tacit.guarantees.guarantee import from_record
 from tacit.ledger import Entry
 from tacit.ledger.entries import plan_digests
 from tacit.ledger.looks import seen_in
@@ -60,7 +60,7 @@ def read_json(path: str | Path, *, parameter: str) -> dict[str, Any]:
 def read_certificate(path: str | Path) -> dict[str, Any]:
     """The certificate in a file, after a check of the types of all used parts."""
     from tacit.guarantees import theorem
-    from tacit.guarantees.record import from_record
+    from tacit.guarantees.guarantee import from_record
 
     said = read_json(path, parameter="certificate")
     stated = said.get("format")
@@ -746,7 +746,7 @@ class _OnRecord:
 
     def _agreed(self, charge: int) -> dict[int, Any]:
         plan = self.plan(charge)
-        return agreed(plan, self.decoded(charge)[0]) if isinstance(plan, Plan) else {}
+        return agreed(plan, self.decoded(charge)[0]) if isinstance(plan, Plan) and plan.agrees else {}
 
     def _places(self, charge: int) -> dict[str, int]:
         plan = self.plan(charge)

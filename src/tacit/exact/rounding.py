@@ -73,6 +73,16 @@ def exact_parameter(name: str, value: object, *, positive: bool = True, any_size
     return exact
 
 
+def grid_spacing(spacing: object) -> Fraction:
+    """A positive power of two, exactly."""
+    exact = exact_parameter("spacing", spacing)
+    if (exact.numerator & (exact.numerator - 1)) or (exact.denominator & (exact.denominator - 1)):
+        raise InvalidParameter(
+            parameter="spacing", value=spacing, must="be a power of two", hint="for instance 2.0**-10"
+        )
+    return exact
+
+
 def exact_value(name: str, value: object) -> Any:
     """The given number, if `exact_parameter` accepts it: a field keeps the typed number."""
     exact_parameter(name, value)

@@ -7,7 +7,6 @@ assumption), `guarantee.py` (all three together, and their sentences), `laws/` (
 meaning for people), `theorems.py` (the proofs).
 """
 
-from tacit.guarantees.algebra import compose, group, parallel, post_process, repeat, subsample
 from tacit.guarantees.bounds import (
     COMMON_ORDERS,
     Approximate,
@@ -30,7 +29,16 @@ from tacit.guarantees.conditions import (
 from tacit.guarantees.guarantee import Guarantee
 from tacit.guarantees.implication import Implication
 from tacit.guarantees.laws.amplify import Sampling
-from tacit.guarantees.laws.compose import concentrated_budget, renyi_budget
+from tacit.guarantees.laws.compose import (
+    compose,
+    concentrated_budget,
+    group,
+    parallel,
+    post_process,
+    renyi_budget,
+    repeat,
+    subsample,
+)
 from tacit.guarantees.laws.convert import convert, gaussian_budget
 from tacit.guarantees.laws.registry import LAWS, Law
 from tacit.guarantees.theorems import THEOREMS, Theorem, theorem

@@ -11,8 +11,7 @@ from enum import Enum
 from tacit.errors import NoLaw
 from tacit.exact.data_classes import dataclass
 from tacit.guarantees.bounds import Approximate, Bound, Concentrated, GaussianDP, Pointwise, Pure, Renyi
-from tacit.guarantees.bounds.profile import Profile
-from tacit.guarantees.curve import Curve
+from tacit.guarantees.bounds.profile import Curve, Profile
 from tacit.guarantees.laws.convert import convert
 from tacit.guarantees.theorems import Theorem, theorem
 

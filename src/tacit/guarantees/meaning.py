@@ -16,7 +16,7 @@ from tacit.exact.checks import instance, positive, probability
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import ball, sum_up, upper
 from tacit.guarantees.bounds import Approximate, Bound, GaussianDP, Pure
-from tacit.guarantees.bounds.gaussian import normal_cdf
+from tacit.guarantees.bounds.base import normal_cdf
 from tacit.guarantees.conditions import BoundedAdversary, Condition, Indistinguishability, Priors, RandomData
 from tacit.guarantees.laws.registry import law
 from tacit.guarantees.units import Coupled, Unit

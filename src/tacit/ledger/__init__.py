@@ -9,12 +9,11 @@ data), `verify.py`.
 from tacit.ledger.budget import ChargeCheck, Limit, filtered, parts_of, parts_words, recount, running_total
 from tacit.ledger.entries import ROLES, Charge, Correction, Earlier, Entry, Person, Recorded, Request, Ticket
 from tacit.ledger.export import export, overview
-from tacit.ledger.ledger import Ledger, alone, standing_alone
+from tacit.ledger.ledger import Ledger, alone, keep_rows, remove_rows, standing_alone
 from tacit.ledger.log import FORMAT, Problem, Verification
 from tacit.ledger.looks import looked, record_plan, seen
 from tacit.ledger.on_random_data import on_random_data, standing_on_random_data
 from tacit.ledger.register import Open
-from tacit.ledger.rows_beside import keep_rows, remove_rows
 from tacit.ledger.verify import verify_ledger
 
 __all__ = [

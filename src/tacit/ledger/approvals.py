@@ -29,10 +29,18 @@ from tacit.ledger.entries import (
     text,
 )
 from tacit.ledger.log import AnalystShare, History, Log, State, correction_name, now, share_body
-from tacit.ledger.names import admitted, alike
 from tacit.ledger.on_random_data import refuse_seen
-from tacit.ledger.register import APPROVAL, Open, Register, approval_digest, asked_digest, earlier_digest
-from tacit.ledger.tables import Connection
+from tacit.ledger.register import (
+    APPROVAL,
+    Open,
+    Register,
+    admitted,
+    alike,
+    approval_digest,
+    asked_digest,
+    earlier_digest,
+)
+from tacit.ledger.store import Connection
 
 CUSTODIAN = "custodian"
 """The name in an entry if nobody is named."""

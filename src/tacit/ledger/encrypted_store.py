@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from tacit.errors import LedgerCorrupt
 from tacit.exact.canonical import canonical, derived_key
-from tacit.ledger.tables import SEALED, Connection
+from tacit.ledger.store import SEALED, Connection
 
 if TYPE_CHECKING:
     from tacit.ledger.ledger import Ledger

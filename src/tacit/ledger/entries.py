@@ -23,7 +23,7 @@ from tacit.errors import InvalidParameter, TacitError, UnknownName, shows_nothin
 from tacit.exact.canonical import canonical, canonical_of_parsed, plain, sha256
 from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Bound, Guarantee, RandomData
-from tacit.guarantees.record import from_record, to_record
+from tacit.guarantees.guarantee import from_record, to_record
 
 # Ed25519 signatures under a digest: what is signed, and whether a signature is that of a key.
 

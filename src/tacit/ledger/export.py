@@ -12,7 +12,7 @@ from tacit.errors import NoLaw
 from tacit.exact.canonical import canonical
 from tacit.exact.checks import flag
 from tacit.guarantees import Bound, Guarantee, RandomData
-from tacit.guarantees.record import to_record
+from tacit.guarantees.guarantee import to_record
 from tacit.ledger import budget as totals
 from tacit.ledger.approvals import replaced_with
 from tacit.ledger.entries import Charge, Entry, fingerprint
@@ -20,7 +20,7 @@ from tacit.ledger.ledger import Ledger
 from tacit.ledger.log import FORMAT, History
 from tacit.ledger.on_random_data import standing_of
 from tacit.ledger.register import Open
-from tacit.ledger.tables import Connection
+from tacit.ledger.store import Connection
 
 
 def overview(ledger: Ledger) -> dict[str, Any]:

@@ -21,14 +21,13 @@ from tacit.exact.canonical import canonical, canonical_table, mac, sha256
 from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Bound, Guarantee
 from tacit.guarantees.conditions import SEEN, SEEN_ANOTHER
-from tacit.guarantees.record import from_record, to_record
+from tacit.guarantees.guarantee import from_record, to_record
 from tacit.guarantees.running_sum import Amounts, typed
 from tacit.ledger import budget as totals
 from tacit.ledger.budget import Limit
 from tacit.ledger.entries import Charge, Entry, exact_amounts, protected_files, read_entry
 from tacit.ledger.register import Register
-from tacit.ledger.store import Store
-from tacit.ledger.tables import ANSWERS, ENTRIES, HEADER, INDEX, Connection
+from tacit.ledger.store import ANSWERS, ENTRIES, HEADER, INDEX, Connection, Store
 
 # What the entries so far amount to: the running sum of all, of each analyst, the shares, and who may do what.
 #

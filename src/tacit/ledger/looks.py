@@ -18,8 +18,8 @@ from tacit.errors import InvalidParameter, NotAllowed
 from tacit.ledger.entries import Entry, text
 from tacit.ledger.ledger import Ledger
 from tacit.ledger.log import State, looks_before, version_place
-from tacit.ledger.names import alike
-from tacit.ledger.tables import Connection
+from tacit.ledger.register import alike
+from tacit.ledger.store import Connection
 
 
 def looked(ledger: Ledger, *, analyst: str, table: str = "", version: str = "") -> Entry:

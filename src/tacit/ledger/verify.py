@@ -37,8 +37,7 @@ from tacit.ledger.log import (
     version_error,
     walk,
 )
-from tacit.ledger.store import Store
-from tacit.ledger.tables import ANSWERS, ENTRIES, HEADER, INDEX, Connection, Table
+from tacit.ledger.store import ANSWERS, ENTRIES, HEADER, INDEX, Connection, Store, Table
 
 Progress = Callable[[int, int], None]
 """A callback, called now and then with the number of checked entries and the number of all entries."""

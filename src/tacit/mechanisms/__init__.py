@@ -23,7 +23,6 @@ from tacit.mechanisms import (
     ranges,
     rank_selection,
     selection,
-    sensitivity,
     smooth,
     sparse,
     sparse_keys,
@@ -54,7 +53,6 @@ from tacit.mechanisms.quantiles import *
 from tacit.mechanisms.ranges import *
 from tacit.mechanisms.rank_selection import *
 from tacit.mechanisms.selection import *
-from tacit.mechanisms.sensitivity import *
 from tacit.mechanisms.smooth import *
 from tacit.mechanisms.sparse import *
 from tacit.mechanisms.sparse_keys import *
@@ -87,7 +85,6 @@ __all__ = sorted(
         *ranges.__all__,
         *rank_selection.__all__,
         *selection.__all__,
-        *sensitivity.__all__,
         *smooth.__all__,
         *sparse.__all__,
         *sparse_keys.__all__,

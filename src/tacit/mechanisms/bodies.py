@@ -19,7 +19,7 @@ from tacit.exact.checks import check_fields, flag, members, real_array, refuse_i
 from tacit.exact.data_classes import dataclass
 from tacit.exact.enclosures import Enclosure, Matrix, Reals
 from tacit.exact.rounding import Exact, ball, exact_parameter, upper
-from tacit.mechanisms.sensitivity import L1, L2, Linf, Sensitivity, Sized, exact_sensitivity, rounding
+from tacit.mechanisms.base import L1, L2, Linf, Sensitivity, Sized, exact_sensitivity, rounding
 from tacit.noise import (
     Body,
     CaratheodoryBody,

@@ -16,18 +16,19 @@ from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Ball, Exact, ball, down, exact_parameter, least, up, upper
 from tacit.guarantees import Approximate
 from tacit.mechanisms.base import (
+    L1,
     AdditiveMechanism,
+    CellNoise,
     confidence_level,
     dimension_parameter,
     epsilon_parameter,
     event_of,
     in_units,
+    need,
     shown,
 )
-from tacit.mechanisms.sensitivity import L1, need
-from tacit.mechanisms.spreads import CellNoise
 from tacit.noise import DiscreteDistribution, DiscreteLaplace
-from tacit.noise.lazy_inversion import joined
+from tacit.noise.distributions.base import joined
 from tacit.noise.source import Source
 
 __all__ = ["TruncatedDiscreteLaplace"]

@@ -21,6 +21,7 @@ from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact, ball, exact_parameter, exact_value, up, upper
 from tacit.guarantees import GaussianDP, Pure
 from tacit.mechanisms.base import (
+    L2,
     Mechanism,
     confidence_level,
     epsilon_parameter,
@@ -30,7 +31,6 @@ from tacit.mechanisms.base import (
 )
 from tacit.mechanisms.gaussian import RoundedGaussian
 from tacit.mechanisms.laplace import GRID_STEPS, chernoff, squared_weights, sum_quantiles
-from tacit.mechanisms.sensitivity import L2
 from tacit.noise import DiscreteLaplace, GaussianVector
 from tacit.noise.source import Source, default_source
 

@@ -22,11 +22,10 @@ from tacit.exact.arrays import Floats, Integers
 from tacit.exact.checks import check_fields, flag
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact
-from tacit.mechanisms.base import confidence_level
+from tacit.mechanisms.base import L1, L2, confidence_level
 from tacit.mechanisms.gaussian import RoundedGaussian
 from tacit.mechanisms.laplace import Laplace, Weighted, mean_sizes, read_quantiles, weighted_quantiles
 from tacit.mechanisms.polytope import Point, PolytopeNorm
-from tacit.mechanisms.sensitivity import L1, L2
 from tacit.mechanisms.spreads import normal_factor
 from tacit.mechanisms.tables import ReleasedTables, WholeTables, declared_tables
 from tacit.noise.source import Source, default_source

@@ -26,9 +26,8 @@ from tacit.exact.checks import set_fields, whole
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact, up
 from tacit.guarantees import Pure
-from tacit.mechanisms.base import epsilon_parameter, shown
+from tacit.mechanisms.base import Score, epsilon_parameter, shown
 from tacit.mechanisms.selection import PermuteAndFlip
-from tacit.mechanisms.sensitivity import Score
 from tacit.noise.source import Source, default_source
 
 Pair = tuple[int, int]

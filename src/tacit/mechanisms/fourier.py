@@ -19,11 +19,11 @@ from tacit.exact.arrays import Floats
 from tacit.exact.checks import flag, real_array, whole
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact, ball, upper
+from tacit.mechanisms.base import L1, L2
 from tacit.mechanisms.bodies import Contribution, Gauge
 from tacit.mechanisms.gaussian import RoundedGaussian
 from tacit.mechanisms.knorm import Gamma, KNorm, KNormDifference
 from tacit.mechanisms.laplace import Laplace
-from tacit.mechanisms.sensitivity import L1, L2
 from tacit.noise import CaratheodoryBody, EuclideanBall, grid_spacing
 from tacit.noise.caratheodory import MOST_FREQUENCIES
 

@@ -23,19 +23,22 @@ from tacit.exact.rounding import Ball, Exact, ball, bisected, down, exact_parame
 from tacit.guarantees import Bound, Concentrated, GaussianDP, gaussian_budget
 from tacit.guarantees.running_sum import root
 from tacit.mechanisms.base import (
+    L2,
     AdditiveMechanism,
+    CellNoise,
+    Pivot,
+    ShapedMechanism,
     confidence_level,
     dimension_parameter,
     epsilon_parameter,
     float_noise_std,
     in_units,
+    need,
     short_up,
     shown,
 )
 from tacit.mechanisms.bodies import Mahalanobis
-from tacit.mechanisms.knorm import ShapedMechanism, euclidean_dimension, euclidean_size
-from tacit.mechanisms.sensitivity import L2, need
-from tacit.mechanisms.spreads import CellNoise, Pivot, gaussian_pivot, normal_quantile
+from tacit.mechanisms.spreads import gaussian_pivot, normal_quantile
 from tacit.noise import DiscreteGaussian, GaussianVector, GridVector, grid_spacing
 from tacit.noise.marginals import Normal
 from tacit.noise.source import Source
@@ -505,3 +508,29 @@ class RoundedGaussian(ShapedMechanism, CellNoise):
         """Pr[max_i |X_i| <= t] >= (2 Phi(t) - 1)^d, equality for independent coordinates (Sidak); on the grid."""
         d = self.coordinates if dimension is None else dimension_parameter(dimension)
         return in_units(self.steps_within(confidence_level(confidence), d), self.step)
+
+
+def euclidean_dimension(sensitivity: L2 | Mahalanobis, dimension: int | None) -> int:
+    """The dimension, from the covariance or as given."""
+    if isinstance(sensitivity, Mahalanobis):
+        if dimension not in (None, sensitivity.dimension):
+            raise InvalidParameter(
+                parameter="dimension",
+                value=dimension,
+                must=f"be {sensitivity.dimension}, that of the covariance",
+            )
+        return sensitivity.dimension
+    if dimension is None:
+        raise InvalidParameter(
+            parameter="dimension", value=None, must="be given with an L2 sensitivity",
+            hint="the noise of this mechanism grows with the length of the vector",
+        )  # fmt: skip
+    return dimension_parameter(dimension)
+
+
+def euclidean_size(sensitivity: L2 | Mahalanobis, step: Fraction) -> Fraction:
+    """The sensitivity in the norm of the noise, rounded up; an L2 one counts in whole squared steps."""
+    if isinstance(sensitivity, Mahalanobis):
+        return sensitivity.factor_value
+    square = sensitivity.squared_steps(step) * step**2
+    return Fraction(upper(lambda: ball(square).sqrt()))

@@ -8,24 +8,23 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tacit.errors import InvalidParameter, NoLaw
-from tacit.exact.arrays import Floats
-from tacit.exact.checks import add_exact, check_fields, integer_array
+from tacit.exact.checks import check_fields
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact, ball, bisected, exact_parameter, exact_value, up, upper
 from tacit.guarantees import Approximate, Bound, Pure
 from tacit.mechanisms.base import (
-    Mechanism,
-    Released,
+    L2,
+    ShapedMechanism,
     confidence_level,
     dimension_parameter,
     epsilon_parameter,
+    need,
     shown,
 )
 from tacit.mechanisms.bodies import Contribution, Gauge, HullGauge, Mahalanobis, Moments, moments
-from tacit.mechanisms.sensitivity import L2, need
+from tacit.mechanisms.gaussian import euclidean_dimension, euclidean_size
 from tacit.noise import (
     Body,
     ContinuousDistribution,
@@ -33,12 +32,11 @@ from tacit.noise import (
     EuclideanBall,
     GridVector,
     KNormVector,
-    RoundedMarginal,
     SampledBody,
     SeededSource,
     grid_spacing,
 )
-from tacit.noise.source import Source, default_source
+from tacit.noise.source import Source
 
 __all__ = ["Gamma", "KNorm", "KNormDifference"]
 
@@ -48,71 +46,6 @@ __all__ = ["Gamma", "KNorm", "KNormDifference"]
 # (value + continuous noise): post-processing of a mechanism whose densities are known.
 
 NODES = 400
-
-
-class ShapedMechanism(Mechanism):
-    """Noise of one distribution on R^d for one vector of d integers on a grid."""
-
-    __slots__ = ()
-
-    spacing: Exact
-
-    @property
-    def step(self) -> Fraction:
-        """The grid's spacing."""
-        return Fraction(self.spacing)
-
-    @property
-    @abstractmethod
-    def coordinates(self) -> int:
-        """The length of the vectors that are released."""
-
-    @abstractmethod
-    def _draw(self, source: Source) -> GridVector: ...
-
-    @property
-    @abstractmethod
-    def law(self) -> ContinuousDistribution:
-        """The distribution of the noise, in the statistic's unit, before it is rounded to the grid."""
-
-    @property
-    def covariance(self) -> Floats:
-        """The variance of the noise before rounding, which adds about spacing^2 / 12 to every variance."""
-        return self.law.covariance
-
-    def marginal(self, coordinate: int = 0) -> RoundedMarginal:
-        """The distribution of one drawn coordinate, in grid steps; NoLaw without a known one."""
-        return self.law.marginal(coordinate).rounded(self.step)
-
-    def _largest_std(self) -> float:
-        """The largest standard deviation of a drawn coordinate, with the grid; rounding counts as uniform if its
-        distribution is unknown.
-        """
-        variances = self.covariance.diagonal()
-        widest = int(np.argmax(variances))
-        try:
-            return self.marginal(widest).std * float(self.step)
-        except NoLaw:
-            return float(np.sqrt(variances[widest] + float(self.step) ** 2 / 12))
-
-    def release(self, values: npt.ArrayLike, *, source: Source | None = None) -> Released:
-        """values + noise; exactly `coordinates` integers, of any size."""
-        source = source if source is not None else default_source()
-        array = integer_array(values)
-        if array.size != self.coordinates:
-            raise InvalidParameter(
-                parameter="values",
-                value=f"{array.size} numbers",
-                must=f"be {self.coordinates} numbers",
-                hint="the shape of the noise is fixed by the sensitivity's dimension",
-            )
-        noise = self._draw(source)
-        return Released(
-            values=add_exact(array, noise.values.reshape(array.shape)),
-            spacing=self.step,
-            publishable=noise.publishable,
-            numerical_delta=noise.numerical_delta,
-        )
 
 
 class Radial(ShapedMechanism):
@@ -490,29 +423,3 @@ class Gamma(Radial):
             "spacing": shown(self.step),
             "exact": True,
         }
-
-
-def euclidean_dimension(sensitivity: L2 | Mahalanobis, dimension: int | None) -> int:
-    """The dimension, from the covariance or as given."""
-    if isinstance(sensitivity, Mahalanobis):
-        if dimension not in (None, sensitivity.dimension):
-            raise InvalidParameter(
-                parameter="dimension",
-                value=dimension,
-                must=f"be {sensitivity.dimension}, that of the covariance",
-            )
-        return sensitivity.dimension
-    if dimension is None:
-        raise InvalidParameter(
-            parameter="dimension", value=None, must="be given with an L2 sensitivity",
-            hint="the noise of this mechanism grows with the length of the vector",
-        )  # fmt: skip
-    return dimension_parameter(dimension)
-
-
-def euclidean_size(sensitivity: L2 | Mahalanobis, step: Fraction) -> Fraction:
-    """The sensitivity in the norm of the noise, rounded up; an L2 one counts in whole squared steps."""
-    if isinstance(sensitivity, Mahalanobis):
-        return sensitivity.factor_value
-    square = sensitivity.squared_steps(step) * step**2
-    return Fraction(upper(lambda: ball(square).sqrt()))

@@ -19,19 +19,23 @@ from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact, ball, exact_parameter, exact_value, up, upper
 from tacit.guarantees import Pure
 from tacit.mechanisms.base import (
+    L1,
     AdditiveMechanism,
+    CellNoise,
+    CountSensitivity,
     Mechanism,
+    Pivot,
     Released,
     confidence_level,
     dimension_parameter,
     epsilon_parameter,
     epsilon_value,
     in_units,
+    need,
     one_value,
     shown,
 )
-from tacit.mechanisms.sensitivity import L1, CountSensitivity, need
-from tacit.mechanisms.spreads import CellNoise, Pivot, apart, laplace_log_tail, laplace_move
+from tacit.mechanisms.spreads import apart, laplace_log_tail, laplace_move
 from tacit.noise import DiscreteLaplace, DiscreteStaircase, grid_spacing
 from tacit.noise.source import Source, default_source
 

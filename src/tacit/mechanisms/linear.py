@@ -25,13 +25,12 @@ from tacit.exact.checks import flag, integer_array, members, whole
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact, bisected
 from tacit.guarantees import Bound, Neighbours
-from tacit.mechanisms.base import Released
+from tacit.mechanisms.base import L1, Released
 from tacit.mechanisms.bodies import Gauge
 from tacit.mechanisms.gaussian import RoundedGaussian
 from tacit.mechanisms.knorm import KNorm
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.polytope import PolytopeNorm, RangeNorm
-from tacit.mechanisms.sensitivity import L1
 from tacit.mechanisms.strategies import (
     Budget,
     Noise,

@@ -24,10 +24,9 @@ from tacit.exact.checks import positive, refuse_if, set_fields, whole
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact, bisected, down, up
 from tacit.guarantees import GaussianDP, Profile, gaussian_budget
-from tacit.mechanisms.base import Mechanism, Released, epsilon_parameter, on_grid, shown
+from tacit.mechanisms.base import L2, Mechanism, Released, epsilon_parameter, on_grid, shown
 from tacit.mechanisms.gaussian import RoundedGaussian, delta_parameter
 from tacit.mechanisms.knorm import KNorm
-from tacit.mechanisms.sensitivity import L2
 from tacit.noise.source import Source, default_source
 from tacit.pld import GaussianPair, ObjectivePair, Product
 from tacit.pld.pairs.objective import LOSSES

@@ -27,9 +27,8 @@ from tacit.exact.checks import add_exact, flag, members, positive, set_fields, t
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact, ball, bisected, exact_parameter, upper
 from tacit.guarantees import Guarantee, Neighbours, People, Unit, rows
-from tacit.mechanisms.base import Released, epsilon_parameter
+from tacit.mechanisms.base import L1, Released, epsilon_parameter
 from tacit.mechanisms.propose_test_release import Tested, _ByTest
-from tacit.mechanisms.sensitivity import L1
 from tacit.noise.source import Source, default_source
 
 __all__ = ["StatisticByTest"]

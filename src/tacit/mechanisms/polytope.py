@@ -25,8 +25,7 @@ from tacit.exact.data_classes import dataclass
 from tacit.exact.enclosures import Matrix, Reals
 from tacit.exact.rounding import Exact, bisected, exact_parameter, exact_value, up
 from tacit.guarantees import Pure
-from tacit.mechanisms.base import confidence_level, epsilon_parameter, shown
-from tacit.mechanisms.knorm import ShapedMechanism
+from tacit.mechanisms.base import ShapedMechanism, confidence_level, epsilon_parameter, shown
 from tacit.noise import (
     ContinuousDistribution,
     Draws,

@@ -16,16 +16,17 @@ from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact, bisected
 from tacit.guarantees import Approximate, Neighbours, Unit, rows
 from tacit.mechanisms.base import (
+    L1,
     Mechanism,
     Released,
     confidence_level,
     epsilon_parameter,
     epsilon_value,
     in_units,
+    need,
     shown,
 )
 from tacit.mechanisms.gaussian import delta_parameter
-from tacit.mechanisms.sensitivity import L1, need
 from tacit.mechanisms.smooth import local_sensitivity_at, median_rank
 from tacit.mechanisms.strategies import sum_of_epsilons
 from tacit.noise import DiscreteLaplace, grid_spacing

@@ -19,15 +19,14 @@ from tacit.exact.checks import check_fields, integer_array, real_array, refuse_i
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Ball, Exact, ball, exact_parameter, exact_value, up, upper
 from tacit.guarantees import Pure
-from tacit.mechanisms.base import Mechanism, confidence_level, epsilon_parameter, epsilon_value, shown
+from tacit.mechanisms.base import Mechanism, Score, confidence_level, epsilon_parameter, epsilon_value, shown
 from tacit.mechanisms.cumulative import Cumulated, checked_bins
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Geometric, Laplace
 from tacit.mechanisms.selection import Exponential
-from tacit.mechanisms.sensitivity import Score
 from tacit.mechanisms.spreads import normal_factor
 from tacit.noise import DiscreteDistribution, uniform_integer
-from tacit.noise.lazy_inversion import Uniform
+from tacit.noise.distributions.base import Uniform
 from tacit.noise.source import Source, default_source
 
 __all__ = ["FoundBounds", "NoisyQuantiles", "QuantileSelection"]

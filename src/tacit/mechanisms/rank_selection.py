@@ -19,8 +19,8 @@ from tacit.exact.rounding import Ball, Exact, ball, exact_parameter, up
 from tacit.guarantees import Pure
 from tacit.mechanisms.base import Mechanism, confidence_level, dimension_parameter, epsilon_parameter, shown
 from tacit.mechanisms.cumulative import checked_bins
+from tacit.noise.distributions.base import Uniform
 from tacit.noise.distributions.finite import uniform_below_secret
-from tacit.noise.lazy_inversion import Uniform
 from tacit.noise.source import Source, default_source
 
 __all__ = ["RankSelection", "SelectedBins"]

@@ -29,20 +29,22 @@ from tacit.exact.rounding import (
 )
 from tacit.guarantees import Pure
 from tacit.mechanisms.base import (
+    L1,
     Mechanism,
     Released,
+    Score,
     confidence_level,
     dimension_parameter,
     epsilon_parameter,
     epsilon_value,
+    need,
     one_value,
     shown,
 )
 from tacit.mechanisms.gaussian import least
-from tacit.mechanisms.sensitivity import L1, Score, need
 from tacit.noise import Categorical, ComputableDistribution, grid_spacing
+from tacit.noise.distributions.base import Uniform
 from tacit.noise.distributions.finite import uniform_below_secret
-from tacit.noise.lazy_inversion import Uniform
 from tacit.noise.source import Source, default_source
 
 if TYPE_CHECKING:

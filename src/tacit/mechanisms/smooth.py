@@ -25,14 +25,15 @@ from tacit.guarantees import Approximate, Pure
 from tacit.mechanisms.base import (
     Mechanism,
     Released,
+    Sensitivity,
     confidence_level,
     epsilon_parameter,
     epsilon_value,
     one_value,
+    rounding,
     shown,
 )
 from tacit.mechanisms.gaussian import delta_parameter, greatest
-from tacit.mechanisms.sensitivity import Sensitivity, rounding
 from tacit.noise import ContinuousDistribution, Draws, Needs, grid_spacing, root, total
 from tacit.noise.grid import coordinate_of
 from tacit.noise.marginals import GammaDifference, Marginal, Student

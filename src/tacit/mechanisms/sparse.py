@@ -24,10 +24,9 @@ from tacit.exact.checks import add_exact, check_fields, integer_array, narrowed,
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Ball, Exact, ball, bisected, exact_parameter, precision, up, upper
 from tacit.guarantees import Bound
-from tacit.mechanisms.base import Mechanism, confidence_level
+from tacit.mechanisms.base import L1, L2, Mechanism, confidence_level
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
-from tacit.mechanisms.sensitivity import L1, L2
 from tacit.mechanisms.sparse_keys import (
     Impossible,
     NoiseTails,
@@ -38,7 +37,7 @@ from tacit.mechanisms.sparse_keys import (
     tails,
 )
 from tacit.noise import Binomial, DiscreteGaussian, DiscreteLaplace, OneSidedGeometric
-from tacit.noise.lazy_inversion import CHUNK, Uniform, joined
+from tacit.noise.distributions.base import CHUNK, Uniform, joined
 from tacit.noise.source import Source, default_source
 
 __all__ = ["SparseHistogram", "SparseReleased", "SparseTable", "hall_threshold", "noise_floor"]

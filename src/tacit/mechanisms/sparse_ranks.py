@@ -18,8 +18,8 @@ from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Ball, Exact, ball, bisected, exact_parameter
 from tacit.mechanisms.base import shown
 from tacit.mechanisms.rank_selection import SelectedBins, Selections, Whole, turns
+from tacit.noise.distributions.base import Uniform
 from tacit.noise.distributions.finite import uniform_below_secret
-from tacit.noise.lazy_inversion import Uniform
 from tacit.noise.source import Source, default_source
 
 __all__ = ["SparseRankSelection"]

@@ -23,10 +23,9 @@ from tacit.exact.checks import add_exact, check_fields, integer_array, narrowed,
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Ball, Exact, bisected, exact_parameter, up, upper
 from tacit.guarantees import Approximate
-from tacit.mechanisms.base import Mechanism, epsilon_value
+from tacit.mechanisms.base import L1, L2, Mechanism, epsilon_value
 from tacit.mechanisms.gaussian import Gaussian, delta_parameter
 from tacit.mechanisms.laplace import Laplace
-from tacit.mechanisms.sensitivity import L1, L2
 from tacit.noise.source import Source, default_source
 
 __all__ = ["KeysOfAUnit", "StableHistogram", "StableReleased"]

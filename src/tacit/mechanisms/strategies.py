@@ -18,12 +18,11 @@ from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact, ball, up, upper
 from tacit.guarantees import Bound, GaussianDP, Neighbours
 from tacit.guarantees.running_sum import PURE, currency_of, summed
-from tacit.mechanisms.base import Mechanism, epsilon_parameter
+from tacit.mechanisms.base import L1, L2, Mechanism, epsilon_parameter
 from tacit.mechanisms.gaussian import RoundedGaussian
 from tacit.mechanisms.knorm import KNorm
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.polytope import PolytopeNorm, RangeNorm
-from tacit.mechanisms.sensitivity import L1, L2
 
 __all__ = ["Workload", "margin_matrices", "prefix_matrix", "range_matrix"]
 

@@ -23,13 +23,13 @@ from tacit.exact.checks import check_fields, flag, integer_array, members, refus
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact, exact_parameter, exact_value
 from tacit.guarantees import Bound
-from tacit.mechanisms.base import confidence_level, epsilon_parameter, rho_of_epsilon
+from tacit.mechanisms.base import PartNoise, confidence_level, epsilon_parameter, rho_of_epsilon
 from tacit.mechanisms.bodies import Gauge
 from tacit.mechanisms.gaussian import RoundedGaussian
 from tacit.mechanisms.knorm import KNorm
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.polytope import RangeNorm
-from tacit.mechanisms.spreads import PartNoise, box_sum, laplace_factor, normal_factor, radial_quantile
+from tacit.mechanisms.spreads import box_sum, laplace_factor, normal_factor, radial_quantile
 from tacit.noise import LinfBall
 from tacit.noise.source import Source, default_source
 

@@ -23,7 +23,7 @@ from tacit.exact.arrays import AnyArray
 from tacit.exact.checks import refuse_if, whole
 from tacit.exact.data_classes import dataclass
 from tacit.exact.enclosures import Enclosure, Reals, constant
-from tacit.exact.rounding import Ball, CertifiedReal, Exact, ball, exact_parameter, precision
+from tacit.exact.rounding import Ball, CertifiedReal, Exact, ball, exact_parameter, grid_spacing, precision
 from tacit.noise.marginals import Marginal
 from tacit.noise.reals import Exponentials, LazyReal, Normals, Uniforms
 from tacit.noise.source import Source, default_source
@@ -57,16 +57,6 @@ class GridVector:
     def to_floats(self) -> npt.NDArray[np.float64]:
         """values * spacing in floats, for reading."""
         return self.values.astype(np.float64) * float(self.spacing)
-
-
-def grid_spacing(spacing: object) -> Fraction:
-    """A positive power of two, exactly."""
-    exact = exact_parameter("spacing", spacing)
-    if (exact.numerator & (exact.numerator - 1)) or (exact.denominator & (exact.denominator - 1)):
-        raise InvalidParameter(
-            parameter="spacing", value=spacing, must="be a power of two", hint="for instance 2.0**-10"
-        )
-    return exact
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

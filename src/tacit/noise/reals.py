@@ -19,9 +19,18 @@ from tacit.exact.arrays import Words
 from tacit.exact.data_classes import dataclass
 from tacit.exact.enclosures import Enclosure
 from tacit.exact.rounding import Ball, ball, precision
-from tacit.noise.distributions.base import MARGIN, Series, exp_minus, gaussian_terms, quick_table
+from tacit.noise.distributions.base import (
+    CHUNK,
+    GUARD,
+    MARGIN,
+    Inverter,
+    Series,
+    Uniform,
+    exp_minus,
+    gaussian_terms,
+    quick_table,
+)
 from tacit.noise.distributions.geometric import geometric_digits, truncated_digit
-from tacit.noise.lazy_inversion import CHUNK, GUARD, Inverter, Uniform
 from tacit.noise.source import Source
 
 EXPONENTIAL_BITS = 46

@@ -18,17 +18,9 @@ from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.checks import check_fields, set_fields, whole
 from tacit.exact.data_classes import dataclass
 from tacit.exact.enclosures import Reals, total
-from tacit.exact.rounding import Ball, Exact, ball, exact_parameter, exact_value
-from tacit.noise.grid import (
-    ContinuousDistribution,
-    Draws,
-    GridVector,
-    Needs,
-    coordinate_of,
-    grid_spacing,
-    rounding_delta,
-)
-from tacit.noise.lazy_inversion import Inverter
+from tacit.exact.rounding import Ball, Exact, ball, exact_parameter, exact_value, grid_spacing
+from tacit.noise.distributions.base import Inverter
+from tacit.noise.grid import ContinuousDistribution, Draws, GridVector, Needs, coordinate_of, rounding_delta
 from tacit.noise.marginals import Beta, GammaNumber, Marginal
 from tacit.noise.reals import Exponentials
 from tacit.noise.source import Source, default_source

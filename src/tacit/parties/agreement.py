@@ -18,7 +18,7 @@ from tacit.curator.plan_files import asks_in, known, parse_toml, price_in, read_
 from tacit.errors import BadMessage, InvalidParameter, visible
 from tacit.exact.canonical import sha256
 from tacit.exact.data_classes import dataclass
-from tacit.ledger.names import admitted
+from tacit.ledger.register import admitted
 from tacit.parties.aggregator import Aggregator, SecureSum
 from tacit.parties.holder import locked, write_private
 from tacit.parties.joint import Joint

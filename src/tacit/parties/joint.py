@@ -23,13 +23,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tacit.curator.assignments import Applied, Assignment, NoisyParts, cells_of, groups_of, pure_within
 from tacit.curator.cells import RULE
 from tacit.curator.certificate import CIPHER, SEEDED, versions
-from tacit.curator.charging import charge
+from tacit.curator.charging import Number, Price, charge, stated
 from tacit.curator.contributing import SharePlan
 from tacit.curator.curator import Curator
-from tacit.curator.expected_error import expected
 from tacit.curator.functions.fits import PureDensity
+from tacit.curator.intervals import expected
 from tacit.curator.planning import Plan, Planned, make_plan
-from tacit.curator.prices import Number, Price, stated
 from tacit.curator.release import Releases, read_release
 from tacit.curator.request import Query, query, request_text
 from tacit.errors import InvalidParameter, NoLaw

@@ -17,9 +17,9 @@ import numpy as np
 from tacit.accounting import events
 from tacit.accounting.events import Event
 from tacit.curator.assignments import Applied, Assignment, NoisyParts
+from tacit.curator.charging import Price
 from tacit.curator.functions.assignment import FunctionAssignment
 from tacit.curator.functions.fits import PureDensityFit, pure_density_fit
-from tacit.curator.prices import Price
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.data_classes import dataclass
@@ -29,8 +29,8 @@ from tacit.functions.densities.noises import SharedLaplaceNoise
 from tacit.functions.fourier import FourierPlan
 from tacit.guarantees import Approximate, Bound
 from tacit.mechanisms import Laplace
+from tacit.mechanisms.base import PartNoise
 from tacit.mechanisms.sparse_keys import key_integers
-from tacit.mechanisms.spreads import PartNoise
 from tacit.noise.source import Source
 from tacit.parties.noise import JointPolya
 from tacit.parties.session import Ring

@@ -25,7 +25,8 @@ from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import ball, bisected, down, up, upper
 from tacit.guarantees import Always, Approximate, Bound, BoundedAdversary, Guarantee, Pure
 from tacit.guarantees.conditions import Indistinguishability
-from tacit.mechanisms.spreads import CellNoise, Pivot, laplace_factor
+from tacit.mechanisms.base import CellNoise, Pivot
+from tacit.mechanisms.spreads import laplace_factor
 from tacit.noise import DiscreteDistribution, PolyaDifference, Skellam
 from tacit.noise.source import Source
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from tacit.guarantees.curve import install
+from tacit.guarantees.bounds.profile import install
 from tacit.pld.composer import PairComposer
 from tacit.pld.pairs.base import Pair, SwappedPair
 from tacit.pld.pairs.derived import (

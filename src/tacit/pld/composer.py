@@ -1,4 +1,4 @@
-"""Curves for the algebra of guarantees (`tacit.guarantees.curve`), computed by products of pairs."""
+"""Curves for the algebra of guarantees (`tacit.guarantees.bounds.profile`), computed by products of pairs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any, cast
 
 from tacit.exact.checks import instance
-from tacit.guarantees.curve import Composer, Curve, Directions
+from tacit.guarantees.bounds.profile import Composer, Curve, Directions
 from tacit.pld.pairs.base import Pair
 from tacit.pld.pairs.derived import ApproximatePair, ConcentratedPair, GroupPair, MaximumPair, RenyiPair
 from tacit.pld.pairs.gaussian import GaussianPair

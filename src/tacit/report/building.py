@@ -1,4 +1,16 @@
-"""From releases to the page: a disclosure officer's view of a plan after its release."""
+"""From releases to the page: a disclosure officer's view of a plan after its release.
+
+An office's own rules for printing are applied here: rounding, a minimum size, and thresholds of quality.
+
+    [report.rules]
+    round_to = 5          # counts as multiples of 5; ends of intervals outwards
+    minimum = 10          # smaller counts are not printed
+    care = 0.15           # "use with care" from this share of the value on, and "too noisy to use" from `noisy` on
+    noisy = 0.3
+
+They change the page and the workbook, after the noise. Files of values, certificates and machine formats keep the
+released numbers. These rules neither add nor remove privacy.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +27,18 @@ import numpy as np
 
 from tacit.curator import Plan, Release
 from tacit.curator.agreement import listed
-from tacit.curator.cells import keys_at
+from tacit.curator.cells import QualityFlag, QualityRule, flags_of, keys_at, rule_of
 from tacit.curator.charging import Shared, charge
 from tacit.curator.exact_answers import ExactAssignment
 from tacit.curator.functions.trees import TreeAssignment
 from tacit.curator.planning import Planned, title_of
 from tacit.curator.request import file_stem
-from tacit.curator.text import PublicWords, beyond_groups, priced, question_words, three
+from tacit.curator.text import OfficeRules, PublicWords, beyond_groups, priced, question_words, three
 from tacit.errors import InvalidParameter, TacitError
+from tacit.exact.arrays import Floats
+from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Always, Bound, Guarantee, Neighbours, Priors, RandomData
 from tacit.guarantees.units import GroupOf, People, Rows, Unit
-from tacit.report.office_rules import printed
 from tacit.report.page import report_html
 from tacit.report.pictures import MOST_CELLS, MOST_POINTS
 from tacit.report.view import (
@@ -40,6 +53,56 @@ from tacit.report.view import (
 )
 from tacit.sources.axes import Bins, Listed, OpenAxis
 from tacit.statistics.base import Question, base_unit
+
+SMALL = "small"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PrintedCells:
+    """The printed form of a release: value, low and high of every cell, NaN for a missing one; flags and their rule."""
+
+    value: Floats
+    low: Floats
+    high: Floats
+    flags: list[str]
+    rule: QualityRule
+    more: tuple[QualityFlag, ...] = ()
+
+
+def printed(release: Release, ends: list[Floats], rules: OfficeRules) -> PrintedCells:
+    """The released numbers as the office prints them, unchanged if it has no rule."""
+    rule, flags = rule_of(release), flags_of(release)
+    if rules.care is not None or rules.noisy is not None:
+        rule = replace(
+            rule, care=rules.care or min(rule.care, rules.noisy or 1.0), noisy=rules.noisy or rule.noisy
+        )
+        far = release.estimate.farthest if rule.before_cut else replace(release.estimate, reach=None).farthest
+        flags = rule.judged(
+            np.ravel(release.estimate.value).astype(np.float64), np.ravel(far).astype(np.float64)
+        )
+    value, low, high = (np.asarray(e, dtype=np.float64) for e in ends)
+    made = PrintedCells(value=value, low=low, high=high, flags=flags, rule=rule)
+    if not release.planned.question.statistic.whole:
+        return made
+    if rules.round_to is not None:
+        step = float(rules.round_to)
+        rounded = (np.rint(value / step), np.floor(low / step), np.ceil(high / step))
+        value, low, high = (r * step + 0.0 for r in rounded)
+        made = replace(made, value=value, low=low, high=high)
+    if rules.minimum is None:
+        return made
+    # By the released number itself, whatever it is rounded to.
+    small = np.asarray(ends[0], dtype=np.float64) < rules.minimum
+    gone = [np.where(small, np.nan, e) for e in (made.value, made.low, made.high)]
+    label = f"fewer than {rules.minimum:,}"
+    flag = QualityFlag(
+        id=SMALL, label=label, explanation="smaller counts are not printed here; the files have the released numbers"
+    )  # fmt: skip
+    return replace(
+        made, value=gone[0], low=gone[1], high=gone[2], more=(flag,),
+        flags=[SMALL if s else f for s, f in zip(small.tolist(), flags, strict=True)],
+    )  # fmt: skip
+
 
 # What a release says about you, in two sentences: how much you can change, and how well somebody can guess.
 

@@ -30,7 +30,7 @@ from tacit.errors import InvalidParameter
 from tacit.exact.canonical import sha256
 from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Guarantee
-from tacit.guarantees.record import from_record
+from tacit.guarantees.guarantee import from_record
 from tacit.ledger import Correction
 from tacit.report.building import report_of
 from tacit.report.exports import WORKBOOK, export_files

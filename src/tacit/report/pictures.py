@@ -25,17 +25,20 @@ from tacit.report.drawing import (
     value_span,
     widths,
 )
-from tacit.report.office_pictures import (
+from tacit.report.statistic_pictures import (
     CALIBRATED,
     REGRESSION,
+    crosstab,
+    fits_a_crosstab,
+    fits_a_tree,
     fits_lorenz,
     fits_regression,
+    fits_survival,
     lorenz_pictures,
     regression_table,
+    survival_pictures,
+    tree_picture,
 )
-from tacit.report.survival_picture import fits_survival, survival_pictures
-from tacit.report.table_picture import crosstab, fits_a_crosstab
-from tacit.report.tree_picture import fits_a_tree, tree_picture
 from tacit.report.view import (
     CellView,
     Markup,

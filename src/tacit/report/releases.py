@@ -6,16 +6,17 @@ import datetime
 from collections.abc import Sequence
 
 from tacit.curator.cells import ABSENT, CARE, GOOD, NOISY, UNJUDGED, WORDS
-from tacit.report.office_pictures import (
+from tacit.report.pictures import GEOGRAPHY, Drawn, draw
+from tacit.report.statistic_pictures import (
     CALIBRATED,
     INEQUALITY,
     REGRESSION,
     calibrated_finding,
+    crosstab_finding,
+    fits_a_crosstab,
     inequality_finding,
+    survival_finding,
 )
-from tacit.report.pictures import GEOGRAPHY, Drawn, draw
-from tacit.report.survival_picture import survival_finding
-from tacit.report.table_picture import crosstab_finding, fits_a_crosstab
 from tacit.report.view import (
     CellView,
     Markup,

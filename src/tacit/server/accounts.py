@@ -128,7 +128,7 @@ class Directory:
         return self._link("invite", name, INVITE_HOURS * 3600)
 
     def _checked_name(self, name: str) -> None:
-        from tacit.ledger.names import alike
+        from tacit.ledger.register import alike
 
         if not _NAME.fullmatch(name) or name in RESERVED:
             raise InvalidParameter(

@@ -243,7 +243,7 @@ class RemotePlan:
     @property
     def charge(self) -> Guarantee:
         """What it costs."""
-        from tacit.guarantees.record import from_record
+        from tacit.guarantees.guarantee import from_record
 
         return from_record(self.said["charge"])
 
@@ -319,7 +319,7 @@ class RemoteRelease:
     @property
     def guarantee(self) -> Guarantee:
         """The privacy loss of this release, and the protected unit."""
-        from tacit.guarantees.record import from_record
+        from tacit.guarantees.guarantee import from_record
 
         return from_record(self.said["guarantee"])
 

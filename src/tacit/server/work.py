@@ -132,7 +132,7 @@ def unplaced(text: str) -> str:
 
 def confine_to(folders: list[Path], named: list[Path] | None = None, database: str = "") -> None:
     """Limits this process to tables below these folders; errors name none of these folders, and no database."""
-    from tacit.sources.opening.frames import confine
+    from tacit.sources.engines import confine
 
     _folders[:] = [folder.resolve() for folder in folders]
     _named[:] = [*folders, *(named or ())]
@@ -434,7 +434,7 @@ def example(place: Values, custodian: str, folder: str) -> dict[str, Any]:
 # --- checks -----------------------------------------------------------------------------------------------
 def verify(out: str, ledger: str) -> dict[str, Any]:
     """`tacit verify` of a folder with its ledger."""
-    from tacit.audit.release import second_opinions
+    from tacit.audit.claims import second_opinions
     from tacit.curator.verifying import Verified, verify_release
     from tacit.report.verifying import made_again
 

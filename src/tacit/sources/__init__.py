@@ -5,8 +5,7 @@ from __future__ import annotations
 from tacit.sources.axes import MAX_CELLS, Aggregate, Axis, bins
 from tacit.sources.columns import Category, Column, Date, Flag, Integer, Measured, Number
 from tacit.sources.expressions import Expression, parse
-from tacit.sources.opening.files import Files, files
-from tacit.sources.opening.joining import Joined, join
+from tacit.sources.opening.files import Files, Joined, files, join
 from tacit.sources.query import Aggregation, Cells, run
 from tacit.sources.schema import Schema, category, date, derived, flag, integer, number
 from tacit.sources.tables import Table, open_table

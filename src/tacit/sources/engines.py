@@ -1,19 +1,29 @@
-"""Differences between engines, in one place: each engine is a class, and nothing else asks for an engine's name.
+"""Differences between engines, in one place; the private folders in which they work; and a DuckDB of our own.
 
-`Engine` holds the portable forms, for any engine that Ibis speaks to. `DuckDB` and `Spark` replace the parts that the
-engine does better by itself, or that Ibis cannot express. All of them give the same integers for the same rows.
+Each engine is a class, and nothing else asks for an engine's name. `Engine` holds the portable forms, for any engine
+that Ibis speaks to. `DuckDB` and `Spark` replace the parts that the engine does better by itself, or that Ibis cannot
+express. All of them give the same integers for the same rows.
 """
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import inspect
+import os
 import re
 import secrets
+import shutil
+import tempfile
+import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from tacit.errors import InvalidParameter
+from tacit.sources import error_boundary
+from tacit.sources.error_boundary import counted
 
 # The text of a query for DuckDB.
 
@@ -459,3 +469,268 @@ def memory_in_mib(memory: str) -> int:
     if found is None or float(found[1]) == 0:
         raise InvalidParameter(parameter="memory", value=memory, must='be a size such as "4GB"')
     return max(LEAST_MIB, int(float(found[1]) * units[found[2]]))
+
+
+# Private folders for data that do not fit in memory; the folders do not outlive the process.
+#
+# Engines spill rows to disk. A folder is removed when its table is closed and when the process ends. A killed process
+# can remove nothing. So a small shell, started with the first folder, waits for the end of a pipe that only this
+# process holds open, and then removes the folders. If no shell can be started, or if it is killed as well, the next
+# process finds the folder without a locked file and removes it.
+
+
+PREFIX = "tacit-scratch-"
+LOCK = "held"
+SHELL = "/bin/sh"
+WAIT = 'trap "" TERM INT HUP QUIT; read -r _; rm -rf -- "$1"'
+_guard = threading.Lock()
+_roots: dict[int, _Root] = {}
+
+
+class _Root:
+    """The folder of one process, with the lock and the shell that guard it."""
+
+    def __init__(self) -> None:
+        self.owner = os.getpid()
+        self.path = Path(tempfile.mkdtemp(prefix=PREFIX))
+        # Under another name until it is held: who sweeps takes a lock that nobody holds for that of the dead.
+        self.lock = _locked(self.path / f"{LOCK}-not-yet")
+        (self.path / f"{LOCK}-not-yet").rename(self.path / LOCK)
+        self.janitor = _janitor(self.path)
+        atexit.register(self.close)
+
+    def close(self) -> None:
+        if os.getpid() != self.owner:
+            return
+        _roots.pop(self.owner, None)
+        shutil.rmtree(self.path, ignore_errors=True)
+        if self.janitor is not None:
+            with contextlib.suppress(Exception):
+                self.janitor.stdin.close()
+                self.janitor.wait(10)
+        if self.lock is not None:
+            with contextlib.suppress(OSError):
+                os.close(self.lock)
+
+
+def new_folder() -> Path:
+    """A new empty folder that only this user can enter."""
+    with _guard:
+        root = _roots.get(os.getpid())
+        if root is None or not root.path.is_dir():
+            sweep()
+            root = _roots[os.getpid()] = _Root()
+        return Path(tempfile.mkdtemp(dir=root.path))
+
+
+def remove_folder(folder: Path) -> None:
+    """Removes a folder with all its contents."""
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def sweep() -> None:
+    """Removes the files of this user's processes that have ended."""
+    with contextlib.suppress(OSError):
+        for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+            with contextlib.suppress(OSError):
+                found = folder.lstat()
+                mine = not hasattr(os, "getuid") or found.st_uid == os.getuid()
+                if not mine or folder.is_symlink() or not (folder / LOCK).is_file():
+                    continue
+                lock = _locked(folder / LOCK)
+                if lock is not None:
+                    shutil.rmtree(folder, ignore_errors=True)
+                    os.close(lock)
+
+
+def _locked(path: Path) -> int | None:
+    """The open file with its lock, which the system releases when the process dies; None if another process holds the
+    lock.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        return None
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        return None
+    return handle
+
+
+def _janitor(folder: Path) -> Any:
+    if not os.access(SHELL, os.X_OK):
+        return None
+    import subprocess
+
+    with contextlib.suppress(OSError):
+        return subprocess.Popen(
+            [SHELL, "-c", WAIT, "tacit", str(folder)],
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+    return None
+
+
+# A DuckDB of our own: in this process, with a limit on memory, a private folder, and one name for the rows.
+
+ROWS = "__tacit_rows"
+"""The table or view that answers questions."""
+
+
+INCOMING = "__tacit_incoming"
+
+
+def literal(path: str) -> str:
+    """A path in which no character has a meaning: DuckDB takes *, ? and [ as patterns."""
+    return "".join(f"[{c}]" if c in "*?[" else c for c in path)
+
+
+def name_of(name: str) -> str:
+    """A name in SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def text_of(value: str) -> str:
+    """A text in SQL."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+_confined: list[str] | None = None
+
+
+def confine(folders: Iterable[Path]) -> None:
+    """Limits DuckDB, in this process, to these folders, and locks its settings.
+
+    A server does that before it opens a table, so that no query reaches another file.
+    """
+    global _confined
+    _confined = [str(folder.resolve()) for folder in folders]
+
+
+def started(memory: str, source: str) -> Duck:
+    """A new connection."""
+    return error_boundary.metadata(
+        lambda: Duck(memory), source=source, problem="cannot be opened: DuckDB does not start",
+        hint='memory is a size such as "4GB", and the temporary folder must be there to write to',
+    )  # fmt: skip
+
+
+class Interrupted:
+    """Batches that a thread of the engine asks for, until they are stopped.
+
+    Arrow reads ahead in a thread of its own, even after the query failed. On a full disk it would go on, and
+    the program could not end.
+    """
+
+    def __init__(self, batches: Iterable[Any]) -> None:
+        self._inner, self._one, self._over = iter(batches), threading.Lock(), False
+
+    def __iter__(self) -> Interrupted:
+        return self
+
+    def __next__(self) -> Any:
+        with self._one:
+            if self._over:
+                raise StopIteration
+            return next(self._inner)
+
+    def stop(self) -> None:
+        """Stops, and waits for the batch in progress."""
+        self._over = True
+        with self._one:
+            close = getattr(self._inner, "close", None)
+            if close is not None:
+                close()
+
+
+class Duck:
+    """One connection. All work on rows happens here inside the error boundary."""
+
+    def __init__(self, memory: str) -> None:
+        import ibis
+
+        self.folder = new_folder()
+        self.backend: Any = ibis.duckdb.connect(
+            ":memory:",
+            memory_limit=memory,
+            temp_directory=str(self.folder),
+            preserve_insertion_order=False,
+            autoinstall_known_extensions=False,
+            # What stood in a file that has changed since is not to be remembered.
+            enable_external_file_cache=False,
+        )
+        self.run = self.backend.con.execute
+        # How far a query is can be asked for (`Table.progress`); DuckDB's own bar would go to standard output.
+        self.run("SET enable_progress_bar = true")
+        self.run("SET enable_progress_bar_print = false")
+        if _confined is not None:
+            allowed = ", ".join(text_of(f"{folder}/") for folder in (*_confined, str(self.folder)))
+            self.run(f"SET allowed_directories = [{allowed}]")
+            self.run("SET enable_external_access = false")
+            self.run("SET lock_configuration = true")
+        self.kind = ""
+        """The object with the name of the rows: a view, a table, or none so far."""
+
+    def close(self) -> None:
+        """Ends the connection and removes its folder."""
+        with contextlib.suppress(Exception):
+            self.backend.disconnect()
+        remove_folder(self.folder)
+
+    def offer(self, rows: Any, name: str = INCOMING) -> Any:
+        """Offers Arrow rows (a table, or batches that are read once) under a name; a later offer replaces it."""
+        self.backend.con.register(name, rows)
+        return self.backend.table(name)
+
+    def view(self, query: str) -> Any:
+        """The rows are the result of a query, each time it is run."""
+        self.drop()
+        self.run(f"CREATE TEMP VIEW {ROWS} AS {query}")
+        self.kind = "VIEW"
+        return self.backend.table(ROWS)
+
+    def fill(self, query: str) -> None:
+        """Stores the result of one query as the rows: all of them, or none if it fails."""
+        made = f"{ROWS}_made"
+        self.run(f"CREATE OR REPLACE TEMP TABLE {made} AS {query}")
+        self.drop()
+        self.run(f"ALTER TABLE {made} RENAME TO {ROWS}")
+        self.kind = "TABLE"
+
+    def fill_from(self, batches: Iterable[Any], schema: Any) -> None:
+        """Stores these Arrow batches as the rows, in the earlier types."""
+        types = self.types(ROWS)
+        listed = ", ".join(f"TRY_CAST({name_of(n)} AS {t}) AS {name_of(n)}" for n, t in types.items())
+        with self.coming(counted(batches), schema):
+            self.fill(f"SELECT {listed} FROM {INCOMING}")
+
+    @contextlib.contextmanager
+    def coming(self, batches: Iterable[Any], schema: Any) -> Iterator[None]:
+        """Arrow batches under the name of incoming rows, for a query that reads them once."""
+        import pyarrow as pa
+
+        given = Interrupted(batches)
+        self.offer(pa.RecordBatchReader.from_batches(schema, given))
+        try:
+            yield
+        finally:
+            given.stop()
+            self.backend.con.unregister(INCOMING)
+
+    def copy(self, table: Any) -> Any:
+        """The rows are those of an Arrow table."""
+        self.offer(table)
+        self.fill(f"SELECT * FROM {INCOMING}")
+        return self.backend.table(ROWS)
+
+    def types(self, name: str) -> dict[str, str]:
+        """The columns of a table or view, and what DuckDB calls their types."""
+        return {str(r[0]): str(r[1]) for r in self.run(f"DESCRIBE {name}").fetchall()}
+
+    def drop(self) -> None:
+        """Forgets the rows."""
+        if self.kind:
+            self.run(f"DROP {self.kind} {ROWS}")
+        self.kind = ""

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.exact.data_classes import dataclass
-from tacit.ledger.rows_beside import ABOUT, LOCK
+from tacit.ledger.ledger import ABOUT, LOCK
 from tacit.sources.facts import FileState, settled
 from tacit.sources.opening.databases import VIEW
 from tacit.sources.tables import Table, keyed, people_of

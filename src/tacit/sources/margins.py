@@ -19,9 +19,8 @@ import numpy.typing as npt
 from tacit.exact.arrays import AnyArray, Integers
 from tacit.exact.data_classes import dataclass
 from tacit.sources import error_boundary
-from tacit.sources.axes import Aggregate, CountRows
+from tacit.sources.axes import Aggregate, CountRows, positions
 from tacit.sources.bounding import bounded_relation, reader_of
-from tacit.sources.occupied import positions
 from tacit.sources.query import Aggregation, Cells, RowsWanted, run
 from tacit.sources.tables import Table
 

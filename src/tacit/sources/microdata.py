@@ -18,7 +18,7 @@ from tacit.errors import BadData, ReadFailed, UnknownName, WrongType
 from tacit.sources import error_boundary
 from tacit.sources.compiling import bytewise, check_columns
 from tacit.sources.engines import DuckDB, engine_of, memory_in_mib, text_of_query
-from tacit.sources.opening import Opened, Wish
+from tacit.sources.facts import Opened, Wish
 from tacit.sources.opening.files import Files
 from tacit.sources.opening.joining import names_of
 from tacit.sources.schema import Schema

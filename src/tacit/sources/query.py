@@ -23,18 +23,19 @@ from tacit.errors import UnitMismatch
 from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.data_classes import dataclass
 from tacit.sources import error_boundary
-from tacit.sources.axes import Aggregate, Axis, CountPeople, CountRows, Listed, OpenAxis, cell_count, is_wide
-from tacit.sources.bounding import bounded_relation, reader_of
-from tacit.sources.columns import Category
-from tacit.sources.compiling import Reader
-from tacit.sources.engines import ORDER
-from tacit.sources.error_boundary import polled, tell
-from tacit.sources.expressions import And, Expression
-from tacit.sources.occupied import (
+from tacit.sources.axes import (
+    Aggregate,
+    Axis,
+    CountPeople,
+    CountRows,
+    Listed,
     Lists,
     Occupied,
+    OpenAxis,
+    cell_count,
     domain_of,
     integers,
+    is_wide,
     key_packs,
     labels_at,
     pack_key,
@@ -42,6 +43,12 @@ from tacit.sources.occupied import (
     texts,
     words_of,
 )
+from tacit.sources.bounding import bounded_relation, reader_of
+from tacit.sources.columns import Category
+from tacit.sources.compiling import Reader
+from tacit.sources.engines import ORDER
+from tacit.sources.error_boundary import polled, tell
+from tacit.sources.expressions import And, Expression
 from tacit.sources.tables import Table
 
 REFINEMENT = 20_000

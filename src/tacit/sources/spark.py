@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.errors import InvalidParameter
-from tacit.sources import scratch
-from tacit.sources.engines import memory_in_mib
+from tacit.sources.engines import memory_in_mib, new_folder, remove_folder
 
 JAVA = 17
 """The oldest Java that Spark 4 runs on; Spark 3.5 would run on older ones."""
@@ -77,7 +76,7 @@ def _started(pyspark: Any, mib: int) -> Any:
             f"Java {JAVA} or later, and there is no Java here",
             "install a Java runtime (Debian: default-jre-headless) or set JAVA_HOME; DuckDB needs none",
         )
-    folder = scratch.new_folder()
+    folder = new_folder()
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     (folder / "log4j2.properties").write_text(LOG)
     log = f"-Dlog4j2.configurationFile=file:{folder / 'log4j2.properties'}"
@@ -145,7 +144,7 @@ class Place:
         """Arrow batches, by way of a Parquet file in a private folder that goes with the table."""
         import pyarrow.parquet as pq
 
-        folder = scratch.new_folder()
+        folder = new_folder()
         path = str(folder / "rows.parquet")
         # Spark's times are of microseconds.
         options = {"coerce_timestamps": "us", "allow_truncated_timestamps": True}
@@ -154,7 +153,7 @@ class Place:
                 writer.write_batch(batch)
         shown = self.show(self.session.read.parquet(f"file://{path}"))
         if self.folder is not None:
-            scratch.remove(self.folder)
+            remove_folder(self.folder)
         self.folder = folder
         return shown
 
@@ -163,7 +162,7 @@ class Place:
         with contextlib.suppress(Exception):
             self.session.catalog.dropTempView(self.view)
         if self.folder is not None:
-            scratch.remove(self.folder)
+            remove_folder(self.folder)
 
 
 def as_table(frame: Any) -> tuple[Any, Callable[[], None]]:

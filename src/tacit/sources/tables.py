@@ -21,16 +21,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tacit.errors import BadData, InvalidParameter, ReadFailed, UnknownName
 from tacit.guarantees import GroupOf, Neighbours, People, Rows, Unit
 from tacit.sources import error_boundary, spark
+from tacit.sources.axes import Lists
 from tacit.sources.compiling import selected
 from tacit.sources.engines import Engine, engine_of, memory_in_mib
-from tacit.sources.facts import Facts, settled
-from tacit.sources.made_up import MARK
-from tacit.sources.occupied import Lists
-from tacit.sources.opening import Opened, Wish
+from tacit.sources.facts import MARK, Facts, Opened, Wish, settled
 from tacit.sources.opening.databases import VIEW, open_database
-from tacit.sources.opening.files import Files
+from tacit.sources.opening.files import Files, Joined
 from tacit.sources.opening.frames import open_frame
-from tacit.sources.opening.joining import Joined, open_joined
+from tacit.sources.opening.joining import open_joined
 from tacit.sources.opening.parquet import open_parquet
 from tacit.sources.opening.statfiles import open_statistics, open_workbook
 from tacit.sources.opening.textfiles import open_text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tacit.statistics.base import GlobalSensitivity, Part, Question, Statistic
+from tacit.statistics.base import GlobalSensitivity, Part, Question, Statistic, read, read_cells
 from tacit.statistics.calibrated import Calibrated, calibrated
 from tacit.statistics.clipping import UnclippedMean
 from tacit.statistics.consistency import is_valid_histogram, nearest_histogram
@@ -31,8 +31,6 @@ from tacit.statistics.moments import (
     mean,
     proportion,
     ratio,
-    read,
-    read_cells,
     regression_moments,
     standard_deviation,
     sum,

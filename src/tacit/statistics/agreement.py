@@ -15,7 +15,7 @@ import numpy as np
 from tacit.errors import NoLaw
 from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.data_classes import dataclass
-from tacit.mechanisms.spreads import PartNoise
+from tacit.mechanisms.base import PartNoise
 from tacit.statistics.families import NoisyTable, consistent_margins, margin
 from tacit.statistics.totals import Columns, Sizes, block_variance, half_width, numbers, top_down
 

@@ -1,8 +1,9 @@
 """A statistic (the query), and its question: the query for a declared table and unit.
 
-A statistic is a frozen object that knows no data. `statistic.on(schema, unit)` checks it against the schema and
-gives the question: the integers for the engine to add up, the vectors of integers that get noise, the largest
-move by one unit, and the way from these to the statistic. No code here reads a row or imports the engine.
+A statistic is a frozen object that knows no data. `statistic.on(schema, unit)` checks it against the schema and gives
+the question: the integers for the engine to add up, the vectors of integers that get noise, the largest move by one
+unit, and the way from these to the statistic. Only `read_cells`, at the end, asks the engine, for many questions in one
+pass.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, fields
 from fractions import Fraction
 from itertools import chain
@@ -25,7 +26,8 @@ from tacit.exact.checks import flag, members, set_fields, text
 from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Coupled, GroupOf, Neighbours, People, Rows, Unit
 from tacit.mechanisms import RoundedGaussian
-from tacit.mechanisms.spreads import CellNoise, PartNoise, laplace_factor, normal_factor
+from tacit.mechanisms.base import CellNoise, PartNoise
+from tacit.mechanisms.spreads import laplace_factor, normal_factor
 from tacit.sources.axes import (
     MOST_ROWS_BITS,
     NARROW_BITS,
@@ -41,8 +43,10 @@ from tacit.sources.axes import (
     cell_count,
 )
 from tacit.sources.expressions import Expression, parse
-from tacit.sources.query import Aggregation, Cells
+from tacit.sources.margins import MarginsWanted, read_margins
+from tacit.sources.query import Aggregation, Cells, RowsWanted, read_rows, run
 from tacit.sources.schema import Schema
+from tacit.sources.tables import Table
 from tacit.statistics.forms import Form, Parts
 
 # How far one unit can move a vector of integers, exactly, in three norms.
@@ -680,3 +684,33 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, str | int | float | bool):
         return value
     return str(value)
+
+
+def read_cells(
+    table: Table, questions: Sequence[Question], *, key: bytes | None = None
+) -> list[tuple[Cells, ...]]:
+    """The engine's aggregates for each question, or the rows for a question that is a function of them.
+
+    PRIVATE: to be given to a mechanism only.
+    """
+    requests = [r for q in questions for r in q.requests if not isinstance(r, RowsWanted)]
+    wanted = [r for q in questions for r in q.requests if isinstance(r, RowsWanted)]
+
+    def rows_of(one: RowsWanted) -> Cells:
+        if isinstance(one, MarginsWanted):
+            return read_margins(table, one, key=key)
+        return read_rows(table, [one], key=key)[0]
+
+    def both() -> tuple[Iterator[Cells], Iterator[Cells]]:
+        return iter(run(table, requests, key=key)), iter([rows_of(r) for r in wanted])
+
+    cells, rows = table.together(both)
+    return [tuple(next(rows if isinstance(r, RowsWanted) else cells) for r in q.requests) for q in questions]
+
+
+def read(
+    table: Table, questions: Sequence[Question], *, key: bytes | None = None
+) -> list[dict[str, AnyArray]]:
+    """The true parts of each question. PRIVATE: to be given to a mechanism only."""
+    answered = read_cells(table, questions, key=key)
+    return [q.integers(cells) for q, cells in zip(questions, answered, strict=True)]

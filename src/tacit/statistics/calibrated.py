@@ -30,7 +30,7 @@ from tacit.exact.checks import is_number, positive, set_fields, text
 from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Unit
 from tacit.mechanisms import RoundedGaussian
-from tacit.mechanisms.spreads import PartNoise
+from tacit.mechanisms.base import PartNoise
 from tacit.sources.axes import Axis, Factor, Listed, OpenAxis, Products, cell_count
 from tacit.sources.columns import Measured
 from tacit.sources.expressions import Expression

@@ -25,7 +25,8 @@ from tacit.exact.checks import members, set_fields
 from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Unit
 from tacit.mechanisms import RoundedGaussian
-from tacit.mechanisms.spreads import PartNoise, normal_factor
+from tacit.mechanisms.base import PartNoise
+from tacit.mechanisms.spreads import normal_factor
 from tacit.sources.axes import Axis, CountRows, Listed, axis_of
 from tacit.sources.columns import Category
 from tacit.sources.expressions import Expression

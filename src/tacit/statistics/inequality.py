@@ -23,7 +23,8 @@ from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.checks import members, set_fields, text, whole
 from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Unit
-from tacit.mechanisms.spreads import PartNoise, normal_factor
+from tacit.mechanisms.base import PartNoise
+from tacit.mechanisms.spreads import normal_factor
 from tacit.sources.axes import Bins, CountRows, OpenAxis, Steps, cell_count
 from tacit.sources.columns import Integer, Number
 from tacit.sources.expressions import Expression

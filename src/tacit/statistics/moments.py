@@ -16,7 +16,7 @@ divided by a noisy count, with the price split evenly, Laplace noise of the same
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -29,10 +29,8 @@ from tacit.guarantees import Unit
 from tacit.sources.axes import CountRows, Listed, Squares, Steps
 from tacit.sources.columns import Date, Measured
 from tacit.sources.expressions import And, Expression, Not, parse
-from tacit.sources.margins import MarginsWanted, read_margins
-from tacit.sources.query import Cells, RowsWanted, TrainingRows, read_rows, run
+from tacit.sources.query import Cells, RowsWanted, TrainingRows
 from tacit.sources.schema import Schema
-from tacit.sources.tables import Table
 from tacit.statistics.base import (
     By,
     Frame,
@@ -556,33 +554,3 @@ def regression_moments(
 
 
 # Many questions, one pass: the true integers of each, from as few queries as their groupings allow.
-
-
-def read_cells(
-    table: Table, questions: Sequence[Question], *, key: bytes | None = None
-) -> list[tuple[Cells, ...]]:
-    """The engine's aggregates for each question, or the rows for a question that is a function of them.
-
-    PRIVATE: to be given to a mechanism only.
-    """
-    requests = [r for q in questions for r in q.requests if not isinstance(r, RowsWanted)]
-    wanted = [r for q in questions for r in q.requests if isinstance(r, RowsWanted)]
-
-    def rows_of(one: RowsWanted) -> Cells:
-        if isinstance(one, MarginsWanted):
-            return read_margins(table, one, key=key)
-        return read_rows(table, [one], key=key)[0]
-
-    def both() -> tuple[Iterator[Cells], Iterator[Cells]]:
-        return iter(run(table, requests, key=key)), iter([rows_of(r) for r in wanted])
-
-    cells, rows = table.together(both)
-    return [tuple(next(rows if isinstance(r, RowsWanted) else cells) for r in q.requests) for q in questions]
-
-
-def read(
-    table: Table, questions: Sequence[Question], *, key: bytes | None = None
-) -> list[dict[str, AnyArray]]:
-    """The true parts of each question. PRIVATE: to be given to a mechanism only."""
-    answered = read_cells(table, questions, key=key)
-    return [q.integers(cells) for q, cells in zip(questions, answered, strict=True)]

@@ -27,7 +27,8 @@ from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.checks import is_number, set_fields, text
 from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Unit
-from tacit.mechanisms.spreads import PartNoise, normal_quantile
+from tacit.mechanisms.base import PartNoise
+from tacit.mechanisms.spreads import normal_quantile
 from tacit.sources.axes import Listed
 from tacit.sources.columns import Category, Date, Flag
 from tacit.sources.expressions import Expression

@@ -17,9 +17,18 @@ from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact
 from tacit.guarantees import GroupOf, Unit
 from tacit.mechanisms import L1, L2, Gaussian, Impossible, KeysOfAUnit, SparseHistogram
-from tacit.sources.axes import Axis, Binned, CountPeople, CountRows, Cut, axis_of
+from tacit.sources.axes import (
+    Axis,
+    Binned,
+    CountPeople,
+    CountRows,
+    Cut,
+    axis_of,
+    codes_of,
+    domain_of,
+    labels_of,
+)
 from tacit.sources.expressions import Expression
-from tacit.sources.occupied import codes_of, domain_of, labels_of
 from tacit.sources.query import Aggregation, Cells
 from tacit.sources.schema import Schema
 from tacit.statistics.base import (

@@ -19,7 +19,7 @@ from tacit.exact.arrays import AnyArray, Floats
 from tacit.exact.checks import is_number, members, plain, set_fields, text, whole
 from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Unit
-from tacit.mechanisms.spreads import PartNoise
+from tacit.mechanisms.base import PartNoise
 from tacit.sources.axes import Axis, Bins, CountRows, OpenAxis, axis_of
 from tacit.sources.columns import Category, Flag, Integer, Number
 from tacit.sources.expressions import Expression

@@ -19,9 +19,8 @@ from tacit.exact.arrays import Integers
 from tacit.exact.data_classes import dataclass
 from tacit.noise import uniform_integer
 from tacit.noise.source import Source, default_source
-from tacit.sources.axes import Axis, Bins, Cut, Listed, OpenAxis
+from tacit.sources.axes import Axis, Bins, Cut, Listed, OpenAxis, codes_of
 from tacit.sources.columns import Category, Date, Flag, Integer, Number
-from tacit.sources.occupied import codes_of
 from tacit.sources.schema import Schema
 from tacit.statistics.base import Question
 from tacit.statistics.families import NoisyTable, components, consistent_margins, fit_table, junction_order

@@ -27,7 +27,8 @@ from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import bisected
 from tacit.guarantees import Unit
 from tacit.mechanisms import Laplace, RoundedGaussian
-from tacit.mechanisms.spreads import PartNoise, normal_factor
+from tacit.mechanisms.base import PartNoise
+from tacit.mechanisms.spreads import normal_factor
 from tacit.sources.axes import Axis, Binned, CountRows, axis_of
 from tacit.sources.expressions import Expression
 from tacit.sources.query import Aggregation, Cells

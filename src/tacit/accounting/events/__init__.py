@@ -7,9 +7,8 @@ relation in use*: `noise_multiplier` is noise_std / l2_sensitivity, and the epsi
 l1_sensitivity / noise_scale.
 """
 
-from tacit.accounting.events import base, mechanisms, sampled
-from tacit.accounting.events.base import *
+from tacit.accounting.events import mechanisms, sampled
 from tacit.accounting.events.mechanisms import *
 from tacit.accounting.events.sampled import *
 
-__all__ = sorted([*base.__all__, *mechanisms.__all__, *sampled.__all__])
+__all__ = sorted([*mechanisms.__all__, *sampled.__all__])

@@ -7,8 +7,10 @@ from fractions import Fraction
 from functools import partial
 from typing import ClassVar
 
-from tacit.accounting.events.base import (
+from tacit.accounting.events.mechanisms import (
     Event,
+    GaussianEvent,
+    RandomizedResponseEvent,
     SimpleEvent,
     both_orders,
     event_epsilon,
@@ -16,7 +18,6 @@ from tacit.accounting.events.base import (
     joined_pairs,
     nested,
 )
-from tacit.accounting.events.mechanisms import GaussianEvent, RandomizedResponseEvent
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
 from tacit.exact.checks import check_fields, how_many, listed, positive, probability, whole
 from tacit.exact.data_classes import dataclass

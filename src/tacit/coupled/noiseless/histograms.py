@@ -43,8 +43,8 @@ from tacit.guarantees.bounds import Approximate
 from tacit.guarantees.guarantee import Guarantee
 from tacit.guarantees.units import Neighbours
 from tacit.guarantees.units import rows as each_row
+from tacit.noise.distributions.base import Uniform
 from tacit.noise.distributions.finite import uniform_draws
-from tacit.noise.lazy_inversion import Uniform
 from tacit.noise.source import Source
 
 # The exact delta of a truncated cell: its count plus one against its count, both hidden below a threshold k.

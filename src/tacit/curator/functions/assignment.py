@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from tacit.accounting.events import GaussianEvent
 from tacit.curator.assignments import Assignment, NoisyParts, mu_squared_within, pure_within
+from tacit.curator.charging import Price
 from tacit.curator.functions.fits import (
     Density,
     DensityFit,
@@ -31,7 +32,6 @@ from tacit.curator.functions.histogram_fit import HistogramDensityFit, histogram
 from tacit.curator.functions.models import ModelStatistic, PerturbedFit, perturbed_fit
 from tacit.curator.functions.statistics import InputColumns, KernelModelStatistic
 from tacit.curator.intervals import Estimate
-from tacit.curator.prices import Price
 from tacit.errors import FitFailed, InvalidParameter, NotCertified
 from tacit.exact.arrays import Floats
 from tacit.exact.data_classes import dataclass

@@ -27,18 +27,17 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tacit.curator.assignments import Assignment, NoisyParts
+from tacit.curator.charging import Price
 from tacit.curator.functions.assignment import fixed_sentence
 from tacit.curator.functions.statistics import NOTHING, FunctionStatistic, Points
 from tacit.curator.intervals import Estimate
-from tacit.curator.prices import Price
 from tacit.errors import InvalidParameter, WrongType
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import add_exact, positive, set_fields, text
 from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Unit
-from tacit.mechanisms.base import Mechanism
+from tacit.mechanisms.base import L1, Mechanism
 from tacit.mechanisms.own_statistics import LeastSquares, StatisticByTest
-from tacit.mechanisms.sensitivity import L1
 from tacit.noise.source import Source, default_source
 from tacit.sources.columns import Date
 from tacit.sources.expressions import Expression

@@ -23,10 +23,10 @@ import numpy.typing as npt
 
 from tacit.accounting.events import Event
 from tacit.curator.assignments import Assignment, NoisyParts, pure_within
+from tacit.curator.charging import Price
 from tacit.curator.functions.assignment import fixed_sentence
 from tacit.curator.functions.statistics import FunctionStatistic, InputColumns, Points
 from tacit.curator.intervals import Estimate
-from tacit.curator.prices import Price
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
 from tacit.exact.checks import set_fields, whole

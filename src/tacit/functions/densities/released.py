@@ -17,8 +17,8 @@ from tacit.functions.densities.noises import CoefficientNoise, noise_from_record
 from tacit.functions.density_families import OUTSIDE, DensityFamily
 from tacit.guarantees import Bound, Guarantee, Neighbours
 from tacit.guarantees import rows as unit_of_rows
-from tacit.guarantees.record import from_record as guarantee_from_record
-from tacit.guarantees.record import to_record as guarantee_to_record
+from tacit.guarantees.guarantee import from_record as guarantee_from_record
+from tacit.guarantees.guarantee import to_record as guarantee_to_record
 from tacit.mechanisms.base import confidence_level
 from tacit.noise import grid_spacing
 from tacit.noise.source import Source, default_source

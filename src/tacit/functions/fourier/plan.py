@@ -21,13 +21,12 @@ from tacit.functions.densities.released import ReleasedDensity
 from tacit.functions.density_families import OUTSIDE, as_rows, cells_of
 from tacit.functions.fourier.family import FourierKDE
 from tacit.guarantees import Bound, Neighbours, Pure
-from tacit.mechanisms.base import epsilon_parameter
+from tacit.mechanisms.base import L1, epsilon_parameter
 from tacit.mechanisms.bodies import HullGauge
 from tacit.mechanisms.fourier import FourierNoise, fourier_noise, fourier_spacing
 from tacit.mechanisms.gaussian import delta_parameter
 from tacit.mechanisms.knorm import KNormDifference
 from tacit.mechanisms.laplace import Laplace
-from tacit.mechanisms.sensitivity import L1
 from tacit.mechanisms.strategies import sum_of_epsilons
 from tacit.noise import CaratheodoryBody
 from tacit.noise.source import Source

@@ -1,12 +1,17 @@
-"""Bounds on the privacy loss, one file a bound."""
+"""Bounds on the privacy loss: those with a closed form, and whole curves."""
 
-from tacit.guarantees.bounds.approximate import Approximate, Pointwise
-from tacit.guarantees.bounds.base import Bound, Level
-from tacit.guarantees.bounds.concentrated import Concentrated
-from tacit.guarantees.bounds.gaussian import GaussianDP
+from tacit.guarantees.bounds.base import (
+    COMMON_ORDERS,
+    Approximate,
+    Bound,
+    Concentrated,
+    GaussianDP,
+    Level,
+    Pointwise,
+    Pure,
+    Renyi,
+)
 from tacit.guarantees.bounds.profile import Profile
-from tacit.guarantees.bounds.pure import Pure
-from tacit.guarantees.bounds.renyi import COMMON_ORDERS, Renyi
 
 __all__ = [
     "COMMON_ORDERS",

@@ -10,8 +10,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tacit.errors import NoLaw, UnitMismatch, UnknownName
-from tacit.exact.checks import how_many, non_negative, probability, text
+from tacit.errors import NoLaw, UnitMismatch
+from tacit.exact.checks import how_many, non_negative, probability
 from tacit.exact.rounding import ball, lower, product, sum_up, up, upper
 from tacit.guarantees.bounds import Approximate, Bound, Pure
 from tacit.guarantees.conditions import (
@@ -249,12 +249,6 @@ def _epsilon_delta(guarantees: Sequence[Guarantee]) -> tuple[list[float], list[f
                 hint="convert to Approximate first",
             )
     return [e for e, _ in pairs], [d for _, d in pairs]
-
-
-def check_assumption(assume: str | None) -> None:
-    """Refuse a word that names no theorem."""
-    if assume is not None and text("assume", assume) not in ASSUMPTIONS:
-        raise UnknownName(what="assumption", name=assume, known=ASSUMPTIONS)
 
 
 # Laws of coupled worlds on (epsilon, delta): from simulators to posteriors and to pairs of values.

@@ -39,8 +39,7 @@ from tacit.guarantees.bounds import (
     Pure,
     Renyi,
 )
-from tacit.guarantees.bounds.base import no_renyi, solve_epsilon
-from tacit.guarantees.bounds.gaussian import normal_cdf
+from tacit.guarantees.bounds.base import no_renyi, normal_cdf, solve_epsilon
 from tacit.guarantees.laws.registry import LAWS, Law, find, largest, law
 from tacit.guarantees.laws.registry import law as registered
 

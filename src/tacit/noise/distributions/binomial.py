@@ -29,14 +29,17 @@ from tacit.exact.rounding import (
     working_precision,
 )
 from tacit.noise.distributions.base import (
+    CHUNK,
     BlockSampler,
     DiscreteDistribution,
+    Inverter,
     Series,
+    Uniform,
     between_zero_and,
     exp_minus,
+    joined,
 )
 from tacit.noise.distributions.finite import probability_parameter
-from tacit.noise.lazy_inversion import CHUNK, Inverter, Uniform, joined
 from tacit.noise.source import Source
 
 __all__ = ["Binomial", "Poisson", "Skellam"]

@@ -19,8 +19,17 @@ from tacit.exact.arrays import AnyArray
 from tacit.exact.checks import members, plain, refuse_if, set_fields, whole
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Ball, CertifiedReal, Exact, ball, exact_parameter
-from tacit.noise.distributions.base import DiscreteDistribution, Series, Shape, random_bits, shape_of
-from tacit.noise.lazy_inversion import CHUNK, Inverter, bernoulli, joined
+from tacit.noise.distributions.base import (
+    CHUNK,
+    DiscreteDistribution,
+    Inverter,
+    Series,
+    Shape,
+    bernoulli,
+    joined,
+    random_bits,
+    shape_of,
+)
 from tacit.noise.source import Source, default_source
 
 __all__ = [

@@ -15,15 +15,17 @@ from tacit.exact.checks import check_fields
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Ball, Exact, ball, exact_parameter, exact_value, working_precision
 from tacit.noise.distributions.base import (
+    CHUNK,
     BlockSampler,
     DiscreteDistribution,
+    Inverter,
     Series,
     between_zero_and,
     exact_exponential_coin,
     gaussian_terms,
+    joined,
     quick_table,
 )
-from tacit.noise.lazy_inversion import CHUNK, Inverter, joined
 from tacit.noise.source import Source
 
 __all__ = ["DiscreteGaussian"]

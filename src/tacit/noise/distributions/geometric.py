@@ -23,13 +23,16 @@ from tacit.exact.checks import check_fields, set_fields, whole
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Ball, Exact, ball, exact_parameter, exact_value, precision
 from tacit.noise.distributions.base import (
+    CHUNK,
     BlockSampler,
     DiscreteDistribution,
+    Inverter,
+    bernoulli,
     exact_exponential_coin,
+    joined,
     quick_table,
 )
 from tacit.noise.distributions.finite import uniform_draws
-from tacit.noise.lazy_inversion import CHUNK, Inverter, bernoulli, joined
 from tacit.noise.source import Source
 
 __all__ = ["DiscreteLaplace", "DiscreteStaircase", "OneSidedGeometric"]

@@ -26,8 +26,16 @@ from tacit.exact.arrays import AnyArray, Words
 from tacit.exact.checks import refuse_if, set_fields
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Ball, Exact, ball, exact_parameter, precision, working_precision
-from tacit.noise.distributions.base import DiscreteDistribution, Series, between_zero_and, exp_minus
-from tacit.noise.lazy_inversion import CHUNK, Inverter, Uniform, joined
+from tacit.noise.distributions.base import (
+    CHUNK,
+    DiscreteDistribution,
+    Inverter,
+    Series,
+    Uniform,
+    between_zero_and,
+    exp_minus,
+    joined,
+)
 from tacit.noise.source import Source
 
 __all__ = ["NegativeBinomial", "PolyaDifference"]

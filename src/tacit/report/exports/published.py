@@ -27,7 +27,7 @@ from tacit.errors import InvalidParameter, TacitError
 from tacit.exact.canonical import sha256
 from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Always, Guarantee
-from tacit.guarantees.record import from_record
+from tacit.guarantees.guarantee import from_record
 
 NUMBERS = ("value", "low", "high")
 QUALITY = "quality"

@@ -23,9 +23,8 @@ from tacit.curator.request import file_stem
 from tacit.curator.text import OfficeRules, PublicWords, figures, priced
 from tacit.curator.verifying import MOST_ROWS
 from tacit.errors import InvalidParameter
-from tacit.report.building import about_you
+from tacit.report.building import about_you, printed
 from tacit.report.exports.tables import COVER, FORM, numbered_sheets, sheets
-from tacit.report.office_rules import printed
 
 LONGEST = 32_767
 """Letters of a cell."""

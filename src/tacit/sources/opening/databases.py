@@ -17,11 +17,10 @@ from typing import Any
 
 from tacit.errors import BadData, UnknownName
 from tacit.sources import error_boundary, spark
-from tacit.sources.facts import Facts
-from tacit.sources.made_up import MARK
-from tacit.sources.opening import Opened, Wish
+from tacit.sources.engines import ROWS, Duck, name_of, started, text_of
+from tacit.sources.facts import MARK, Facts, Opened, Wish
 from tacit.sources.opening.files import Files
-from tacit.sources.opening.frames import ROWS, Duck, name_of, started, text_of, text_of_object
+from tacit.sources.opening.frames import text_of_object
 from tacit.sources.opening.values import open_texts, rewriter
 
 VIEW = "the view or query behind the table gives a value or null for every row, and fails for none"

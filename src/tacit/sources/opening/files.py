@@ -271,3 +271,71 @@ def files(
         if not isinstance(missing, str) else missing,  # type: ignore[arg-type]
         sheet=sheet, view=view,
     )  # fmt: skip
+
+
+# A table joined to others: the declaration. See `joining` for how it is opened.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Joined:
+    """A table, and another table that adds its columns."""
+
+    table: Any
+    other: Any
+    on: tuple[str, ...]
+    public: bool = False
+
+    def __post_init__(self) -> None:
+        good = isinstance(self.on, tuple) and self.on and all(isinstance(n, str) and n for n in self.on)
+        if not good or len(set(self.on)) != len(self.on):
+            raise InvalidParameter(
+                parameter="on", value=self.on, must="name the columns that both tables have", hint='on="town"'
+            )
+        if not isinstance(self.public, bool):
+            raise InvalidParameter(parameter="public", value=self.public, must="be true or false")
+        if isinstance(self.other, Joined):
+            raise InvalidParameter(
+                parameter="other",
+                value="a joined table",
+                must="be a table by itself",
+                hint="join one after the other",
+            )
+
+    @property
+    def private(self) -> tuple[Any, ...]:
+        """The tables in it that describe people, in order."""
+        own = self.table.private if isinstance(self.table, Joined) else (self.table,)
+        return own if self.public else (*own, self.other)
+
+    @property
+    def open_to_all(self) -> tuple[Any, ...]:
+        """The tables in it that are declared public."""
+        own = self.table.open_to_all if isinstance(self.table, Joined) else ()
+        return (*own, self.other) if self.public else own
+
+    def describe(self) -> dict[str, Any]:
+        """Its declarations, as plain values, for plans and certificates."""
+        own, other = (d.describe() if isinstance(d, Files | Joined) else {} for d in (self.table, self.other))
+        step = {"table": _name(self.other), "on": list(self.on), "public": self.public}
+        return {**own, "joins": [*own.get("joins", []), {**step, **({"reading": other} if other else {})}]}
+
+
+def join(table: Any, other: Any, *, on: str | Sequence[str], public: bool = False) -> Joined:
+    """A table with the columns of another one: `join("visits.csv", "towns.csv", on="town", public=True)`.
+
+    public: the other table describes nobody, and has each key once. Otherwise the keys must contain the column of the
+    person who is protected. See `tacit.sources.opening.joining` for why nothing else can be joined.
+    """
+    return Joined(table=table, other=other, on=(on,) if isinstance(on, str) else tuple(on), public=public)
+
+
+def reading_of(data: Any) -> dict[str, Any]:
+    """The declared reading options: part of a plan's digest and of its certificates."""
+    return data.describe() if isinstance(data, Files | Joined) else {}
+
+
+def _name(data: Any) -> str:
+    """The file's name without its folder, or the kind of table."""
+    if isinstance(data, str | os.PathLike):
+        return ", ".join(Path(p).name for p in getattr(data, "paths", (os.fspath(data),)))
+    return f"the {type(data).__module__.partition('.')[0]} table"

@@ -7,185 +7,19 @@ its neighbours.
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import decimal
 import math
 import numbers
-import threading
-from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from tacit.errors import InvalidParameter
-from tacit.sources import error_boundary, scratch, spark
-from tacit.sources.error_boundary import counted
-from tacit.sources.facts import Facts
-from tacit.sources.made_up import MARK, bears_the_mark
-from tacit.sources.opening import Opened, Wish
-
-# A DuckDB of our own: in this process, with a limit on memory, a private folder, and one name for the rows.
-
-ROWS = "__tacit_rows"
-"""The table or view that answers questions."""
-INCOMING = "__tacit_incoming"
-
-
-def literal(path: str) -> str:
-    """A path in which no character has a meaning: DuckDB takes *, ? and [ as patterns."""
-    return "".join(f"[{c}]" if c in "*?[" else c for c in path)
-
-
-def name_of(name: str) -> str:
-    """A name in SQL."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def text_of(value: str) -> str:
-    """A text in SQL."""
-    return "'" + value.replace("'", "''") + "'"
-
-
-_confined: list[str] | None = None
-
-
-def confine(folders: Iterable[Path]) -> None:
-    """Limits DuckDB, in this process, to these folders, and locks its settings.
-
-    A server does that before it opens a table, so that no query reaches another file.
-    """
-    global _confined
-    _confined = [str(folder.resolve()) for folder in folders]
-
-
-def started(memory: str, source: str) -> Duck:
-    """A new connection."""
-    return error_boundary.metadata(
-        lambda: Duck(memory), source=source, problem="cannot be opened: DuckDB does not start",
-        hint='memory is a size such as "4GB", and the temporary folder must be there to write to',
-    )  # fmt: skip
-
-
-class Interrupted:
-    """Batches that a thread of the engine asks for, until they are stopped.
-
-    Arrow reads ahead in a thread of its own, even after the query failed. On a full disk it would go on, and
-    the program could not end.
-    """
-
-    def __init__(self, batches: Iterable[Any]) -> None:
-        self._inner, self._one, self._over = iter(batches), threading.Lock(), False
-
-    def __iter__(self) -> Interrupted:
-        return self
-
-    def __next__(self) -> Any:
-        with self._one:
-            if self._over:
-                raise StopIteration
-            return next(self._inner)
-
-    def stop(self) -> None:
-        """Stops, and waits for the batch in progress."""
-        self._over = True
-        with self._one:
-            close = getattr(self._inner, "close", None)
-            if close is not None:
-                close()
-
-
-class Duck:
-    """One connection. All work on rows happens here inside the error boundary."""
-
-    def __init__(self, memory: str) -> None:
-        import ibis
-
-        self.folder = scratch.new_folder()
-        self.backend: Any = ibis.duckdb.connect(
-            ":memory:",
-            memory_limit=memory,
-            temp_directory=str(self.folder),
-            preserve_insertion_order=False,
-            autoinstall_known_extensions=False,
-            # What stood in a file that has changed since is not to be remembered.
-            enable_external_file_cache=False,
-        )
-        self.run = self.backend.con.execute
-        # How far a query is can be asked for (`Table.progress`); DuckDB's own bar would go to standard output.
-        self.run("SET enable_progress_bar = true")
-        self.run("SET enable_progress_bar_print = false")
-        if _confined is not None:
-            allowed = ", ".join(text_of(f"{folder}/") for folder in (*_confined, str(self.folder)))
-            self.run(f"SET allowed_directories = [{allowed}]")
-            self.run("SET enable_external_access = false")
-            self.run("SET lock_configuration = true")
-        self.kind = ""
-        """The object with the name of the rows: a view, a table, or none so far."""
-
-    def close(self) -> None:
-        """Ends the connection and removes its folder."""
-        with contextlib.suppress(Exception):
-            self.backend.disconnect()
-        scratch.remove(self.folder)
-
-    def offer(self, rows: Any, name: str = INCOMING) -> Any:
-        """Offers Arrow rows (a table, or batches that are read once) under a name; a later offer replaces it."""
-        self.backend.con.register(name, rows)
-        return self.backend.table(name)
-
-    def view(self, query: str) -> Any:
-        """The rows are the result of a query, each time it is run."""
-        self.drop()
-        self.run(f"CREATE TEMP VIEW {ROWS} AS {query}")
-        self.kind = "VIEW"
-        return self.backend.table(ROWS)
-
-    def fill(self, query: str) -> None:
-        """Stores the result of one query as the rows: all of them, or none if it fails."""
-        made = f"{ROWS}_made"
-        self.run(f"CREATE OR REPLACE TEMP TABLE {made} AS {query}")
-        self.drop()
-        self.run(f"ALTER TABLE {made} RENAME TO {ROWS}")
-        self.kind = "TABLE"
-
-    def fill_from(self, batches: Iterable[Any], schema: Any) -> None:
-        """Stores these Arrow batches as the rows, in the earlier types."""
-        types = self.types(ROWS)
-        listed = ", ".join(f"TRY_CAST({name_of(n)} AS {t}) AS {name_of(n)}" for n, t in types.items())
-        with self.coming(counted(batches), schema):
-            self.fill(f"SELECT {listed} FROM {INCOMING}")
-
-    @contextlib.contextmanager
-    def coming(self, batches: Iterable[Any], schema: Any) -> Iterator[None]:
-        """Arrow batches under the name of incoming rows, for a query that reads them once."""
-        import pyarrow as pa
-
-        given = Interrupted(batches)
-        self.offer(pa.RecordBatchReader.from_batches(schema, given))
-        try:
-            yield
-        finally:
-            given.stop()
-            self.backend.con.unregister(INCOMING)
-
-    def copy(self, table: Any) -> Any:
-        """The rows are those of an Arrow table."""
-        self.offer(table)
-        self.fill(f"SELECT * FROM {INCOMING}")
-        return self.backend.table(ROWS)
-
-    def types(self, name: str) -> dict[str, str]:
-        """The columns of a table or view, and what DuckDB calls their types."""
-        return {str(r[0]): str(r[1]) for r in self.run(f"DESCRIBE {name}").fetchall()}
-
-    def drop(self) -> None:
-        """Forgets the rows."""
-        if self.kind:
-            self.run(f"DROP {self.kind} {ROWS}")
-        self.kind = ""
-
+from tacit.sources import error_boundary, spark
+from tacit.sources.engines import ROWS, started
+from tacit.sources.facts import MARK, Facts, Opened, Wish, bears_the_mark
 
 # Arrow columns made fit for an engine, by rules that no value can break.
 #

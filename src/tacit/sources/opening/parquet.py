@@ -21,22 +21,10 @@ from typing import Any
 from tacit.errors import BadData
 from tacit.sources import error_boundary, spark
 from tacit.sources.columns import Category
-from tacit.sources.facts import Facts
-from tacit.sources.made_up import MARK, bears_the_mark
-from tacit.sources.opening import Opened, Wish
+from tacit.sources.engines import INCOMING, ROWS, Duck, literal, name_of, started, text_of
+from tacit.sources.facts import MARK, Facts, Opened, Wish, bears_the_mark
 from tacit.sources.opening.files import Files
-from tacit.sources.opening.frames import (
-    INCOMING,
-    ROWS,
-    Duck,
-    literal,
-    name_of,
-    plain_table,
-    plain_type,
-    started,
-    text_of,
-    text_of_object,
-)
+from tacit.sources.opening.frames import plain_table, plain_type, text_of_object
 
 PROBLEM = "is not a readable Parquet file"
 HINT = "is it another kind of file, or was it cut off? write it again as Parquet"

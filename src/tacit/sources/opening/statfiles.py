@@ -29,9 +29,7 @@ from tacit.errors import BadData, UnknownName
 from tacit.exact.data_classes import dataclass
 from tacit.sources import error_boundary
 from tacit.sources.columns import Category
-from tacit.sources.facts import Facts
-from tacit.sources.made_up import MARK
-from tacit.sources.opening import Opened, Wish
+from tacit.sources.facts import MARK, Facts, Opened, Wish
 from tacit.sources.opening.files import Files
 from tacit.sources.opening.frames import text_of_object
 from tacit.sources.opening.values import open_texts, open_typed, rewriter

@@ -19,9 +19,7 @@ import numpy as np
 
 from tacit.errors import BadData, UnknownColumn
 from tacit.sources import error_boundary
-from tacit.sources.facts import Facts
-from tacit.sources.made_up import MARK
-from tacit.sources.opening import Opened, Wish
+from tacit.sources.facts import MARK, Facts, Opened, Wish
 from tacit.sources.opening.files import SEPARATORS, Files
 from tacit.sources.opening.frames import plain_column
 from tacit.sources.opening.values import open_texts, rewriter

@@ -15,10 +15,10 @@ from typing import Any
 from tacit.sources import error_boundary, spark
 from tacit.sources.columns import Category, Column, Date, Flag, Integer, Number
 from tacit.sources.compiling import Reader
+from tacit.sources.engines import INCOMING, ROWS, started
 from tacit.sources.error_boundary import counted
-from tacit.sources.opening import Opened, Wish
+from tacit.sources.facts import Opened, Wish
 from tacit.sources.opening.files import Files
-from tacit.sources.opening.frames import INCOMING, ROWS, started
 from tacit.sources.schema import Schema
 
 # What is written in a text file, in the one way in which engines read it: 1.5 and 2024-01-31.

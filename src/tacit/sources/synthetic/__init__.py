@@ -7,7 +7,7 @@ table with the same version of numpy.
 
 from __future__ import annotations
 
-from tacit.sources.made_up import is_twin
+from tacit.sources.facts import is_twin
 from tacit.sources.synthetic.survey import SEED, survey, survey_schema, write_survey
 from tacit.sources.synthetic.twin import twin, write_table
 

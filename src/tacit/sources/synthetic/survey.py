@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats, Integers
 from tacit.exact.data_classes import dataclass
-from tacit.sources.made_up import marked_file as marked
+from tacit.sources.facts import marked_file as marked
 from tacit.sources.schema import Schema, category, date, flag, integer, number
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
 from tacit.exact.arrays import Booleans
 from tacit.sources.columns import EPOCH, Category, Column, Date, Flag, Integer, Measured, Number
-from tacit.sources.made_up import marked
+from tacit.sources.facts import marked
 from tacit.sources.schema import Schema
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def twin(
 def write_table(table: pyarrow.Table, path: Path, *, ending: str | None = None) -> None:
     """Write as Parquet or CSV, by the path's ending (or by `ending`, for a path that is moved later).
 
-    The file has one further column, which marks it as a twin (`tacit.sources.made_up`).
+    The file has one further column, which marks it as a twin (`tacit.sources.facts`).
     """
     import pyarrow.csv
     import pyarrow.parquet

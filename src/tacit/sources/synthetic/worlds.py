@@ -14,7 +14,7 @@ import numpy.typing as npt
 from tacit.exact.arrays import Integers
 from tacit.exact.checks import whole
 from tacit.exact.data_classes import dataclass
-from tacit.sources.made_up import marked_file as marked
+from tacit.sources.facts import marked_file as marked
 
 if TYPE_CHECKING:
     import pyarrow
