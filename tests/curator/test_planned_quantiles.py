@@ -15,6 +15,7 @@ from tacit.curator.charging import price
 from tacit.curator.choice import calibrated
 from tacit.curator.planning import choose
 from tacit.curator.quantile_choice import SelectedRanks, SparseRanks
+from tacit.mechanisms.cumulative import CumulativeTree
 from tacit.noise import SeededSource
 from tacit.sources import open_table
 from tacit.sources.axes import CountRows
@@ -273,3 +274,36 @@ def test_a_plain_median_by_group_has_intervals_that_can_be_quoted() -> None:
         errors.extend(abs(table["value"] / truth - 1))
     assert np.median(widths) < 2 / 3
     assert np.median(errors) < 0.02
+
+
+def _all_half_widths(tree, tail, shares):
+    """The definition: all quantiles, and of each share the one at the t with the middling error."""
+    found = []
+    for share in shares:
+        stds = tree.noise_stds(share=share)
+        found.append(tree.half_widths(tail, share=share)[np.argsort(stds)[len(stds) // 2]])
+    return np.array(found)
+
+
+def _median_std(tree, share):
+    return float(np.median(tree.noise_stds(share=share)[1 :: 17 if tree.bins > 4096 else 1]))
+
+
+@pytest.mark.parametrize(
+    "column", [tacit.number(0, 100_000), tacit.integer(0, 100)], ids=["number", "integer"]
+)
+@pytest.mark.parametrize("at", [(0.5,), (0.25, 0.5, 0.75), tuple(k / 10 for k in range(1, 10))], ids=len)
+def test_short_previews_choose_what_all_widths_choose(column, at, monkeypatch):
+    """Only one width for each share is computed: mechanisms, ranges, prices and errors stay those of the definition."""
+    schema = tacit.Schema({"x": column, "g": tacit.category(["a", "b", "c"])})
+    units = (tacit.rows(), tacit.rows(neighbours="replace-one"), tacit.people("who", at_most=3))
+    asked = [tacit.quantiles("x", at=at, by=by).on(schema, unit) for unit in units for by in (None, "g")]
+    settings = [(e, n) for e in (Fraction(1, 20), 1) for n in (None, 300, 20_000, 5_000_000)]
+
+    def chosen():
+        return [choose(q, price(epsilon=e), rows=n) for q in asked for e, n in settings]
+
+    short = chosen()
+    monkeypatch.setattr(CumulativeTree, "middling_half_widths", _all_half_widths)
+    monkeypatch.setattr(CumulativeTree, "middling_std", _median_std)
+    assert short == chosen()

@@ -82,7 +82,7 @@ def test_product_is_exact_for_every_size():
 
 def test_borders_walk_to_every_bin():
     for bins, widths in ((4096, (256, 16, 1)), (1000, (100, 10, 1)), (17, (9, 3, 1)), (5, (1,))):
-        borders = _borders(bins, widths)
+        borders = _borders(bins, widths, range(bins + 1))
         assert (borders[-1][:-1] == np.arange(bins)).all()
         for i in range(1, len(widths)):
             steps = np.abs(borders[i] - borders[i - 1]) / widths[i]

@@ -171,13 +171,9 @@ class SelectedRanks(Assignment):
         """About half of an interval in ranks, as a part of this many rows, the mean over the shares."""
         assert self.counts is not None
         tail = float((1 - CONFIDENCE) / 2)
-        each = []
-        for q in self.selection.shares:
-            # The width at a range with a middling error: one quantile of a sum instead of all.
-            stds = self.counts.noise_stds(share=Fraction(q))
-            middling = int(np.argsort(stds)[len(stds) // 2])
-            near = np.where(np.arange(len(stds)) == middling, 0.0, np.inf)
-            each.append(float(self.counts.half_widths(tail, share=Fraction(q), near=near)[middling]))
+        # The width at a range with a middling error: one quantile of a sum instead of all.
+        shares = [Fraction(q) for q in self.selection.shares]
+        each: list[float] = self.counts.middling_half_widths(tail, shares).tolist()
         return GRID * sum(each) / len(each) / max(rows, 1)
 
     def describe(self) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 from statistics import NormalDist
@@ -138,30 +139,32 @@ def best_widths(bins: int, public: bool) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=64)
-def _borders(bins: int, widths: tuple[int, ...]) -> npt.NDArray[np.int64]:
-    """Border of each level, in bins, from which the walk to t goes on: shape (levels, K + 1)."""
-    t = np.arange(bins + 1)
+def _borders(bins: int, widths: tuple[int, ...], places: range) -> npt.NDArray[np.int64]:
+    """Border of each level, in bins, from which the walk to t goes on, for some t: shape (levels, places)."""
+    t = np.arange(places.start, places.stop, places.step)
     top = -(-bins // widths[0]) * widths[0]
     rows = [np.minimum((t + w // 2) // w * w, top) for w in widths]
     borders = np.array(rows)
-    # The last entry is the whole: all nodes of the top level, since the bins beyond K are empty.
-    borders[:, bins] = top
+    # At t = K the whole: all nodes of the top level, since the bins beyond K are empty.
+    borders[:, t == bins] = top
     return borders
 
 
 @lru_cache(maxsize=64)
-def _walks(bins: int, widths: tuple[int, ...]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], int]:
-    """(top nodes, lower nodes) used by each F(t), and the number of top nodes."""
-    borders = _borders(bins, widths)
-    lower = np.zeros(bins + 1, dtype=np.int64)
+def _walks(
+    bins: int, widths: tuple[int, ...], places: range
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], int]:
+    """(top nodes, lower nodes) used by F(t) for some t, and the number of top nodes."""
+    borders = _borders(bins, widths, places)
+    lower = np.zeros(len(places), dtype=np.int64)
     for i in range(1, len(widths)):
         lower += np.abs(borders[i] - borders[i - 1]) // widths[i]
     return borders[0] // widths[0], lower, -(-bins // widths[0])
 
 
-def _sums(bins: int, widths: tuple[int, ...], public: bool, share: Fraction | None) -> Floats:
+def _sums(bins: int, widths: tuple[int, ...], public: bool, share: Fraction | None, places: range) -> Floats:
     """The weights of F(t) - share N; a public total is subtracted by regression, theta = n1 / nodes."""
-    top, lower, count = _walks(bins, widths)
+    top, lower, count = _walks(bins, widths, places)
     theta = top / count if public else np.full(len(top), float(share or 0))
     return np.stack([theta, top, count - top, lower], axis=1).astype(np.float64)
 
@@ -192,7 +195,7 @@ class _Table:
 @lru_cache(maxsize=256)
 def _table(bins: int, widths: tuple[int, ...], public: bool, share: Fraction | None, tail: float) -> _Table:
     # A public total makes the distribution the same for all shares.
-    return _Table(_sums(bins, widths, public, None if public else share), tail)
+    return _Table(_sums(bins, widths, public, None if public else share, range(bins + 1)), tail)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -286,7 +289,7 @@ class CumulativeTree(Cumulative):
         if (largest * factor + 64 * law.noise_scale) * 2 * k >= SMALL:
             array = array.astype(object)
         total = array.sum(axis=-1)
-        borders, widths = _borders(k, self.widths), self.widths
+        borders, widths = _borders(k, self.widths, range(k + 1)), self.widths
         below: Any = 0
         padding = -(-k // widths[0]) * widths[0] - k
         padded = np.concatenate([array, np.zeros((*cells, padding), dtype=array.dtype)], axis=-1) * factor
@@ -299,12 +302,13 @@ class CumulativeTree(Cumulative):
                 below = below - ranks[..., borders[i - 1] // width]
         read = np.asarray(below).astype(np.float64) / factor
         if self.total_is_public:
-            top, _, count = _walks(k, widths)
+            top, _, count = _walks(k, widths, range(k + 1))
             read = read - top / count * (read[..., -1] - np.asarray(total).astype(np.float64))[..., None]
         return Cumulated(below=read, mechanism=self, publishable=source.publishable)
 
-    def _sums(self, share: Fraction | None) -> Floats:
-        return _sums(self.bins, self.widths, self.total_is_public, share)
+    def _sums(self, share: Fraction | None, places: range | None = None) -> Floats:
+        chosen = range(self.bins + 1) if places is None else places
+        return _sums(self.bins, self.widths, self.total_is_public, share, chosen)
 
     def half_widths(
         self, tail: float, *, share: Fraction | None = None, near: Floats | None = None
@@ -314,12 +318,21 @@ class CumulativeTree(Cumulative):
         wanted = np.ones(self.bins + 1, dtype=np.bool_) if near is None else near <= table.widest * scale
         return np.asarray(np.where(wanted, table.read(wanted), table.widest) * scale)
 
+    def middling_half_widths(self, tail: float, shares: Sequence[Fraction]) -> Floats:
+        """One of `half_widths` for each share: at the t with the middling error."""
+        rows = []
+        for share in shares:
+            sums = self._sums(share)
+            order = np.argsort(np.sqrt(2 * squared_weights(sums)) * float(self.noise_scale))
+            rows.append(sums[order[len(sums) // 2]])
+        return np.asarray(sum_quantiles(np.array(rows), tail) * up(self.noise_scale))
+
     def noise_stds(self, *, share: Fraction | None = None) -> Floats:
         return np.asarray(np.sqrt(2 * squared_weights(self._sums(share))) * float(self.noise_scale))
 
     def middling_std(self, share: Fraction) -> float:
         """Every 17th of many bins: borders of nodes repeat with powers of the branching, not with 17."""
-        some = self._sums(share)[1 :: 17 if self.bins > 1 << 12 else 1]
+        some = self._sums(share, range(1, self.bins + 1, 17 if self.bins > 1 << 12 else 1))
         return float(np.median(np.sqrt(2 * squared_weights(some))) * float(self.noise_scale))
 
 
