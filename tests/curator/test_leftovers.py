@@ -14,6 +14,7 @@ import tacit
 from tacit.curator.assignments import Applied
 from tacit.curator.contributing import SharePlan
 from tacit.curator.running import open_running_total, running_series
+from tacit.errors import ReadFailed
 from tacit.ledger import Ledger
 from tacit.mechanisms import RoundedGaussian
 from tacit.sources.query import Cells
@@ -88,8 +89,11 @@ def test_an_error_while_noise_is_drawn(
         budget=tacit.Approximate(epsilon=3, delta=1e-5),
         ledger=None,
     ) as curator:
-        with pytest.raises(problem) as caught:
+        with pytest.raises(BaseException) as caught:
             act(curator)
+        # What runs out, and where, may depend on the rows: only a request to stop passes as it is.
+        assert type(caught.value) is (problem if problem is KeyboardInterrupt else ReadFailed)
+        assert caught.value.__context__ is None
         assert held(caught.value) == []
         assert curator.ledger.state(curator.ledger.charges()[-1].sequence) == "failed"
 

@@ -45,7 +45,7 @@ from tacit.ledger import Correction, Ledger, Recorded, Request, Ticket
 from tacit.ledger.entries import named, text
 from tacit.ledger.ledger import mark_of, rows_folder
 from tacit.noise.source import Source
-from tacit.sources.error_boundary import each, forget
+from tacit.sources.error_boundary import each, forget, noised
 from tacit.sources.facts import Facts, is_made_up
 from tacit.sources.kept import KeptRows
 from tacit.sources.opening.files import reading_of
@@ -401,10 +401,13 @@ class Curator:
         if not charged.admits(table.facts):
             # Other files are there than those whose ledger was charged: more that match a pattern, or no twin any more.
             raise ReadFailed(source=table.source)
-        return [
-            r.assignment.run(r.question, c, source=self._source)
-            for r, c in each(zip(plan.releases, cells, strict=True), "releases done")
-        ]
+        asked = zip(plan.releases, cells, strict=True)
+        return noised(
+            lambda: [
+                r.assignment.run(r.question, c, source=self._source) for r, c in each(asked, "releases done")
+            ],
+            source=table.source,
+        )
 
     def _releases(
         self, plan: Plan, recorded: bytes, *, paid: Ticket | None = None, said: tuple[Correction, ...] = ()

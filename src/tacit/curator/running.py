@@ -39,7 +39,7 @@ from tacit.mechanisms.factorisation import GRID, GridFactor
 from tacit.mechanisms.spreads import normal_factor
 from tacit.noise.source import KeyedSource
 from tacit.sources.axes import Binned, axis_of
-from tacit.sources.error_boundary import forget
+from tacit.sources.error_boundary import forget, noised
 from tacit.sources.expressions import Expression
 from tacit.sources.facts import Facts
 from tacit.statistics import Count, count, read_cells
@@ -234,7 +234,9 @@ class RunningTotal:
         with charge_made():
             began = _now()
             try:
-                units, publishable = self._noisy(ledger, table, facts, asked, step)
+                units, publishable = noised(
+                    lambda: self._noisy(ledger, table, facts, asked, step), source=table.source
+                )
                 made = curator._made(table, facts, outcome, began)
                 numbers = [int(v) for v in np.ravel(units)]
                 answer = {"units": numbers, "publishable": publishable, "made": made}

@@ -200,6 +200,20 @@ def rows(action: Callable[[], T], *, source: str) -> T:
     raise _bare(stop) if stop is not None else ReadFailed(source=source)
 
 
+def noised(action: Callable[[], T], *, source: str) -> T:
+    """The result of an action that adds noise to true numbers: errors of our own pass, any other one becomes the fixed
+    sentence. Whether memory suffices depends on the number of occupied cells, and numpy's error says how many.
+    """
+    try:
+        return action()
+    except (TacitError, *STOPS):
+        raise
+    except Exception:
+        # Raised below, outside the handler, so that no context keeps its words.
+        pass
+    raise ReadFailed(source=source)
+
+
 def batches(start: Callable[[], Iterator[Any]], *, source: str) -> Iterator[Any]:
     """The parts of a result, each inside the error boundary."""
     parts = rows(lambda: iter(start()), source=source)
