@@ -26,7 +26,7 @@ command has both. Infinite or undefined numbers are the strings `"inf"`, `"-inf"
 - A value in parentheses after an option is its default. Examples with `out/demo` run as they stand after \
 `tacit demo`; the others name files of your own.
 - *Also* names options that several commands have alike; a star means that they are explained here, and the others \
-under the heading of their group:
+under the heading of their group. *With* names options of one command, which `--help` explains. Here:
 
 """
 # Where the guides say more than the help does.
@@ -48,6 +48,9 @@ MORE = {
     "treat": "[anonymity](anonymity.md)",
     "verify": "[a second opinion](second-opinion.md)",
 }
+
+# Groups with guides of their own: the page names the options of one command alone, and --help explains them.
+BRIEF = {"attack", "noiseless", "optimal", "random"}
 
 # A command with options of another one, whose section has them.
 LIKE = {"calibrate": "account"}
@@ -100,6 +103,10 @@ def _section(name: str, command: Any, common: list[str], shared: dict[str, list[
         also += [_first(row) + "\\*" for row in _rows(command) if row in common and row.startswith("- `-")]
         told = f", also {', '.join(also)}" if also else ""
         told += f" of `tacit {LIKE[name]}`" if name in LIKE else ""
+        if " " in name and name.split()[0] in BRIEF:
+            own = [_first(row) for row in rows if row.startswith("- `-")]
+            rows = [row for row in rows if not row.startswith("- `-")]
+            told = (f", with {', '.join(own)}" if own else "") + told
         if told or _places(command):
             lines += [f"`{' '.join([full, *_places(command)])}`{told}", ""]
         lines += rows
