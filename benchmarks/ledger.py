@@ -61,11 +61,11 @@ def made(path: Path, charges: int) -> Path:
     for number in range(1, charges):
         request = ask(f"q{number}")
         given: dict[str, Any] = {"time": now(), **reserve_body(request, "")}
-        draft = Entry.new(sequence=sequence + 1, previous=digest, kind="reserve", **state.words, **given)
+        draft = Entry.new(sequence=sequence + 1, previous=digest, kind="reserve", **state.to_dict(), **given)
         state = state.charged(draft.charge())
-        paid = Entry.new(sequence=sequence + 1, previous=digest, kind="reserve", **state.words, **given)
+        paid = Entry.new(sequence=sequence + 1, previous=digest, kind="reserve", **state.to_dict(), **given)
         entry = Entry.new(
-            sequence=sequence + 2, previous=paid.digest, time=now(), kind="commit", **state.words,
+            sequence=sequence + 2, previous=paid.digest, time=now(), kind="commit", **state.to_dict(),
             reserve=paid.sequence, charge=paid.digest, answer=said,
         )  # fmt: skip
         sequence, digest = entry.sequence, entry.digest

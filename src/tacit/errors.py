@@ -119,7 +119,7 @@ def shows_nothing(c: str) -> bool:
     return unicodedata.category(c) in _UNSEEN or ord(c) in _BLANK
 
 
-def _told(value: object) -> str:
+def _value_text(value: object) -> str:
     """A typed value for one sentence: long values are cut, and unprintably large numbers named as such."""
     try:
         text = repr(value)
@@ -169,7 +169,7 @@ class InvalidParameter(InvalidInput):
         self.parameter = parameter
         self.value = value
         self.must = must
-        super().__init__(f"{parameter} must {must}, got {_told(value)}", hint=hint)
+        super().__init__(f"{parameter} must {must}, got {_value_text(value)}", hint=hint)
 
 
 class NoSuchFile(InvalidParameter):
@@ -235,7 +235,7 @@ class UnknownName(InvalidInput):
         self.nearest = near[0] if near else None
         shown = ", ".join(self.known[:24]) + (", ..." if len(self.known) > 24 else "")
         default = f"did you mean {self.nearest!r}?" if near else f"known: {shown}"
-        super().__init__(f"unknown {what} {_told(name)}", hint=hint or default)
+        super().__init__(f"unknown {what} {_value_text(name)}", hint=hint or default)
 
 
 class UnknownColumn(UnknownName):
@@ -413,7 +413,7 @@ class NotAllowed(Refused):
         self.who = who
         self.what = what
         self.reason = reason
-        super().__init__(f"{_told(who)} may not {what}: {reason}; nothing was charged", hint=hint)
+        super().__init__(f"{_value_text(who)} may not {what}: {reason}; nothing was charged", hint=hint)
 
 
 class NotCertified(Refused):

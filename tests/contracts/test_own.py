@@ -121,3 +121,28 @@ def test_a_statistic_of_ones_own_is_released_with_its_certificate() -> None:
     for neighbour in (table.iloc[1:], table.iloc[:-1], pd.concat([table, table.iloc[-1:]])):
         moved = abs(int((neighbour["age"] >= 18).sum()) - 700)
         assert moved <= Adults().on(Schema(schema), tacit.rows()).sensitivity.l1
+
+
+def of_the_earlier_version() -> tuple[type[Adults], type[Adults]]:
+    class Quiet(Adults):
+        def describe(self) -> dict[str, Any]:
+            return {k: v for k, v in super().describe().items() if k != "of"}
+
+    class Quieter(Quiet):
+        def describe(self) -> dict[str, Any]:
+            return {k: v for k, v in super().describe().items() if k != "where"}
+
+    return Quiet, Quieter
+
+
+def test_a_statistic_of_ones_own_with_the_old_name_of_its_values_keeps_them() -> None:
+    """Its digests cover what `describe` leaves out, so a new version must not see more."""
+    with pytest.warns(DeprecationWarning, match=r"Quiet(er)?.describe is now Quiet(er)?.to_dict\(\)"):
+        quiet, quieter = of_the_earlier_version()
+    all_of_it = Adults().to_dict()
+    with pytest.warns(DeprecationWarning, match="is now"):
+        assert quiet().to_dict() == {k: v for k, v in all_of_it.items() if k != "of"}
+    with pytest.warns(DeprecationWarning, match="is now"):
+        assert quieter().to_dict() == {k: v for k, v in all_of_it.items() if k not in ("of", "where")}
+    with pytest.warns(DeprecationWarning, match=r"Adults.describe is now Adults.to_dict\(\)"):
+        assert Adults().describe() == all_of_it

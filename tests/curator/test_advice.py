@@ -88,7 +88,7 @@ def test_quantiles_at_once() -> None:
     at_once = [tacit.query(tacit.quantiles("x", at=[0.25, 0.5, 0.75]), epsilon=1.5)]
     assert first.change.after == error(at_once)
     assert first.change.after < error(asks[:1])
-    assert set(first.record) == {"release", "change", "error", "error_after", "factor", "loses"}
+    assert set(first.to_dict()) == {"release", "change", "error", "error_after", "factor", "loses"}
 
 
 def test_an_unknown_error_asks_for_a_guess() -> None:

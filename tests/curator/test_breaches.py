@@ -159,7 +159,7 @@ def test_noise_is_never_rounded_down() -> None:
             applied.release({"x": np.arange(5)}, source=SeededSource(seed=1))
         # Through a float the scale would be another number.
         assert draws[0].law.noise_scale == 7 / epsilon
-        assert applied.mechanism.stated(("x",))["noise_scale"] == str(7 / epsilon)
+        assert applied.mechanism.to_dict(("x",))["noise_scale"] == str(7 / epsilon)
 
 
 def test_every_mechanism_has_noise_of_its_own() -> None:

@@ -142,10 +142,10 @@ def test_certificate_ledger_and_price_say_the_same(place: int) -> None:
         before[unit] = len(charges)
         kept, told = charges[-1], answer.certificate
         assert kept.guarantee == plan.charge
-        assert told["plan"]["charge"] == kept.guarantee.record
-        assert told["guarantee"] == answer.guarantee.record == plan.releases[0].guarantee.record
+        assert told["plan"]["charge"] == kept.guarantee.to_dict()
+        assert told["guarantee"] == answer.guarantee.to_dict() == plan.releases[0].guarantee.to_dict()
         assert dict(kept.exact) == plan.charged.exact
-        assert kept.event == plan.record
+        assert kept.event == plan.event_record
         again = drawn(plan.releases[0], unit, name)[0]
         assert [scaled(d) for d in draws] == [scaled(d) for d in again]
         noised = [d for d in draws if d.true is not None]
@@ -196,7 +196,7 @@ def test_releases_of_a_plan_compose_to_no_more_than_its_charge(name: str, unit: 
         (kept,) = held.ledger.charges()
         spent = held.spent.parameters
         assert all(spent[n] == v for n, v in kept.guarantee.bound.parameters.items())
-    assert all(a.certificate["plan"]["charge"] == kept.guarantee.record for a in answers)
+    assert all(a.certificate["plan"]["charge"] == kept.guarantee.to_dict() for a in answers)
     # No draw serves twice: as many numbers as all parts together have.
     if not any(n in ("quantiles", "keys") for n, _ in asked):
         noised = sum(drawn_for(a) for a in answers)

@@ -92,7 +92,7 @@ def test_every_budget_has_its_running_total(make: Any, budget: Any, paid: Any, k
     # An independent reading: the event of the ledger, composed by the profile, is within the charge.
     from tacit.accounting import account
 
-    event = event_of(plan.record)
+    event = event_of(plan.event_record)
     for delta in (1e-7, 1e-4):
         promised = plan.charge.bound.epsilon_at(delta)
         assert account(event, delta=delta, neighbours="add-or-remove").epsilon.low <= promised + 1e-9

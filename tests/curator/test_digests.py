@@ -258,5 +258,5 @@ def test_a_plan_for_another_schema_or_unit_is_refused() -> None:
 
 def test_dates_in_a_statistic_have_one_text() -> None:
     assert datetime.date(2020, 3, 1).isoformat() in repr(
-        tacit.histogram("d", [datetime.date(2020, 1, 1), datetime.date(2020, 3, 1)]).describe()
+        tacit.histogram("d", [datetime.date(2020, 1, 1), datetime.date(2020, 3, 1)]).to_dict()
     )

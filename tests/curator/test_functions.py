@@ -82,8 +82,8 @@ def test_what_is_run_is_within_what_is_stated_charged_and_paid(paid: Any) -> Non
             assert run.delta(price["epsilon"]) <= price["delta"]
             assert GaussianDP(mu=event.mu * 1.001).delta(price["epsilon"]) > price["delta"]
         certificate = release.certificate
-        assert certificate["guarantee"] == release.guarantee.record
-        kept = tacit.Guarantee(bound=held.spent, unit=held.unit).record
+        assert certificate["guarantee"] == release.guarantee.to_dict()
+        kept = tacit.Guarantee(bound=held.spent, unit=held.unit).to_dict()
         assert certificate["plan"]["charge"]["bound"] == kept["bound"]
         assert certificate["numerical_delta"] == 0.0
         assert {"machine-sensitivity", "machine-gap", "rounded-gaussian"} <= set(certificate["theorems"])

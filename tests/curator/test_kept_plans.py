@@ -69,8 +69,8 @@ def test_what_a_certificate_says_is_nobodys_to_change_for_the_next(make: Any) ->
         differ = {name for name in said if repr(two[name]) != said[name]}
         assert differ <= {"made", "values", "ledger", "digest"}
         plan = held.preview(tacit.count(by="state"), epsilon=0.25)
-        plan.record.clear()
-        assert plan.record
+        plan.event_record.clear()
+        assert plan.event_record
 
 
 def test_a_kept_certificate_says_what_one_made_anew_says(make: Any) -> None:

@@ -59,7 +59,7 @@ def test_what_is_run_is_what_is_charged_and_confirmed(name: str, unit: str) -> N
         assert CERTIFIED in release.certificate["guarantee"]["declared"]
         assert "output noise" in release.certificate["mechanism"]["chosen"]
         certificate = release.certificate
-        assert certificate["guarantee"] == release.guarantee.record
+        assert certificate["guarantee"] == release.guarantee.to_dict()
         assert "objective-exactness" in certificate["theorems"]
         assert opinion_on_certificate(certificate).confirmed
         again = held.release(ASKS[name], **PAID)
@@ -267,5 +267,5 @@ monotone = { x = "increasing" }
     from tacit.curator.plan_files import read_plan
 
     asks = read_plan(tmp_path / "plan.toml").asks
-    assert [a.statistic.describe().get("interactions") for a in asks] == [[["c", "x"]], None]
-    assert [a.statistic.describe().get("monotone") for a in asks] == [None, [["x", "increasing"]]]
+    assert [a.statistic.to_dict().get("interactions") for a in asks] == [[["c", "x"]], None]
+    assert [a.statistic.to_dict().get("monotone") for a in asks] == [None, [["x", "increasing"]]]

@@ -255,9 +255,9 @@ def test_only_quantiles_pay_for_their_intervals() -> None:
 
 
 def test_the_digest_of_a_quantile_is_what_it_was() -> None:
-    assert "interval" not in tacit.median("x").describe()
+    assert "interval" not in tacit.median("x").to_dict()
     alone = tacit.query(tacit.median("x"), interval=False).statistic
-    assert alone.describe() == {**tacit.median("x").describe(), "interval": False}
+    assert alone.to_dict() == {**tacit.median("x").to_dict(), "interval": False}
 
 
 def test_a_plain_median_by_group_has_intervals_that_can_be_quoted() -> None:

@@ -107,10 +107,10 @@ def test_noise_is_that_of_differential_privacy_at_the_same_price() -> None:
     given = {"random_data": 0.1, "rows": 8000}
     for unit, scale in ((REPLACE, "10"), (ADD, "5")):
         one = planned(tacit.count(by="c"), unit=unit, epsilon=0.2, given=given).releases[0]
-        assert one.assignment.describe()["noise"][0]["noise_scale"] == scale
+        assert one.assignment.to_dict()["noise"][0]["noise_scale"] == scale
         assert one.assignment.pure() == Fraction(1, 5)
     one = planned(tacit.count(where="f"), epsilon=0.2, given=given).releases[0]
-    assert one.assignment.describe()["noise"][0]["noise_scale"] == "5"
+    assert one.assignment.to_dict()["noise"][0]["noise_scale"] == "5"
 
 
 @pytest.mark.parametrize("unit", [REPLACE, ADD], ids=["replace-one", "add-or-remove"])

@@ -130,7 +130,7 @@ def test_a_release_has_a_gamma_of_its_own(tmp_path: Path) -> None:
     ]  # fmt: skip
     releases = RELEASES.replace('name = "few"', 'name = "few"\ngiven = "always"')
     plan = read_plan(write(tmp_path, releases=releases)).plan()
-    assert [str(r.assignment.describe().get("random_data", {}).get("random_data")) for r in plan.releases] == [
+    assert [str(r.assignment.to_dict().get("random_data", {}).get("random_data")) for r in plan.releases] == [
         "1/10", "None", "None",
     ]  # fmt: skip
 

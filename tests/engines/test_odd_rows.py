@@ -78,7 +78,7 @@ def table_of(name):
 def asked(name, x):
     """What can be asked of a column, in each group."""
     declared, by = DECLARED[name], "which"
-    kind = declared.describe()["type"]
+    kind = declared.to_dict()["type"]
     test = FILTERS[name if kind == "category" else kind].format(x)
     out = [ask.count(by=by, where=test), ask.count(by=by, where=f"{x} is missing or {test}")]
     if kind in ("number", "integer") and declared.bounded:
@@ -220,7 +220,7 @@ def test_no_odd_value_stops_spark(name):
         table, columns = table.drop(["uint64"]), [c for c in columns if c != "uint64"]
         schema = Schema({n: c for n, c in schema.items() if n != "uint64"})
     unit = people("id", at_most=1)
-    kind = DECLARED[name].describe()["type"]
+    kind = DECLARED[name].to_dict()["type"]
     statistics = [
         ask.count(by=["which", c]) if kind == "category" else ask.mean(c, by="which") for c in columns
     ]

@@ -19,10 +19,24 @@ def test_old_names_warn_and_give_the_same() -> None:
     assert isinstance(vars(Lost)["record"], property)
 
     class Told:
+        columns = (1, 2)
+
         def to_dict(self) -> dict[str, int]:
             return {"a": 1}
 
-        record = formerly("record")
+        def summary(self, times: int = 1) -> str:
+            return "One. " * times
 
-    with pytest.warns(DeprecationWarning, match="Told.record is now"):
+        record = formerly("record")
+        words = formerly("words", "summary")
+        told = formerly("told", "summary", method=True)
+        held = formerly("held", "columns")
+
+    with pytest.warns(DeprecationWarning, match=r"Told.record is now Told.to_dict\(\);"):
         assert Told().record == {"a": 1}
+    with pytest.warns(DeprecationWarning, match=r"Told.words is now Told.summary\(\);"):
+        assert Told().words == "One. "
+    with pytest.warns(DeprecationWarning, match=r"Told.told is now Told.summary\(\);"):
+        assert Told().told(times=2) == "One. One. "
+    with pytest.warns(DeprecationWarning, match=r"Told.held is now Told.columns;"):
+        assert Told().held == (1, 2)

@@ -103,7 +103,7 @@ def test_the_choice_has_a_price_of_its_own_and_finds_a_good_bandwidth() -> None:
     found = [chosen.choose(rows, source=SeededSource(seed=s)) for s in range(20)]
     # The wide one is worse by more than one: it is taken with probability below e^-30.
     assert {f.index for f in found} <= {0, 1}
-    assert found[0].plan.family.describe()["bandwidth"][0] in widths
+    assert found[0].plan.family.to_dict()["bandwidth"][0] in widths
     assert not found[0].publishable
     assert chosen.words["score_sensitivity"] == chosen.score_sensitivity
     assert chosen.expected_error() > 0

@@ -364,7 +364,7 @@ def test_records_of_kernels_and_releases_read_back():
         WrappedGaussianKernel(bandwidth=0.1, period=1.0), PolynomialKernel(degree=3, box=Box.unit(2), offset=0.1),
         SumKernel(kernels=LINE[:2]), ProductKernel(kernels=LINE[1:]), TensorProductKernel(kernels=LINE[2:]),
     ):  # fmt: skip
-        assert kernel_from(kernel.describe()) == kernel
+        assert kernel_from(kernel.to_dict()) == kernel
         release = release_of(kernel, rkhs_sensitivity=Fraction(1, 3))
         assert release_from(release_record(release)) == release
     with pytest.raises(InvalidParameter):

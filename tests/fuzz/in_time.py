@@ -453,8 +453,8 @@ def tell(report: TimeReport, number: int, sequence: History, finding: Finding, a
     ]
     if args.verbose:
         lines += [
-            f"    asked: {[(a.name, a.statistic.kind, a.statistic.describe()) for a in sequence.asked]}",
-            f"    schema: { {n: c.describe() for n, c in setting.schema.items()} }",
+            f"    asked: {[(a.name, a.statistic.kind, a.statistic.to_dict()) for a in sequence.asked]}",
+            f"    schema: { {n: c.to_dict() for n, c in setting.schema.items()} }",
             *(f"    {s.op} {s.store}\n      {len(s.base)} rows; {s.left} / {s.right}" for s in sequence.steps),
         ]  # fmt: skip
     text = "\n".join(lines)

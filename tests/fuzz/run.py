@@ -151,7 +151,7 @@ def tell(report: Report, number: int, pair: int, case: Case, finding: Finding, a
         f"    {'; '.join(case.words)}",
         f"    unit: {case.world.unit!r}",
         f"    asked: {[a.name for a in case.asked]}",
-        f"    schema: { {c.name: (c.stored, c.declared and c.declared.describe()) for c in case.world.columns} }",
+        f"    schema: { {c.name: (c.stored, c.declared and c.declared.to_dict()) for c in case.world.columns} }",
         f"    {len(case.pair.base)} common rows {_short(case.pair.base)}",
         f"    left {_short(case.pair.left)}; right {_short(case.pair.right)}",
     ]

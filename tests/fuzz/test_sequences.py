@@ -168,4 +168,4 @@ def test_a_sequence_follows_from_its_seed_and_number() -> None:
     for number in random.Random(1).sample(range(1000), 5):
         one, two = (drawn(3, number, stores.READERS, spark=False, attempt=2) for _ in range(2))
         assert one.steps == two.steps
-        assert [a.describe() for a in one.asked] == [a.describe() for a in two.asked]
+        assert [a.to_dict() for a in one.asked] == [a.to_dict() for a in two.asked]

@@ -82,7 +82,7 @@ class Asked:
     @property
     def name(self) -> str:
         """In words."""
-        said = self.statistic.describe()
+        said = self.statistic.to_dict()
         told = {k: v for k, v in said.items() if v not in (None, [], "rows") and k != "kind"}
         return f"{self.statistic.kind}({', '.join(f'{k}={v}' for k, v in told.items())})"
 

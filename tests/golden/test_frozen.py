@@ -217,5 +217,5 @@ def test_rewording_is_seen_where_it_is_meant_to_be(monkeypatch: pytest.MonkeyPat
     """A certificate of today says the other words: otherwise nothing above would be shown."""
     reword(monkeypatch)
     made = ALL["ranges, replaced, pure"]()
-    told = repr(made.releases[0].assignment.describe())
+    told = repr(made.releases[0].assignment.to_dict())
     assert "Otherwise said" in told

@@ -120,7 +120,7 @@ CALLS: list[Call] = [
     call(meaning.incentive, PURE, delta=0.1),
     call(meaning.deterministic_is_constant, PURE),
     call(to_record, PROMISE),
-    call(from_record, PROMISE.record),
+    call(from_record, PROMISE.to_dict()),
     # accounting
     call(accounting.account, NOISE, delta=1e-6, neighbours="replace-one", accountant="pure"),
     call(accounting.account, [NOISE], epsilon=0.5),

@@ -38,7 +38,7 @@ def test_units_that_differ_say_so() -> None:
 def test_units_survive_their_record() -> None:
     for unit in UNITS:
         whole = promise(tacit.Pure(epsilon=1), unit=unit)
-        assert from_record(whole.record) == whole
+        assert from_record(whole.to_dict()) == whole
 
 
 # A person's data as the numbers of their rows in each of three groups; a table is a tuple of people.

@@ -60,7 +60,7 @@ def test_every_guarantee_explains_itself_and_survives_its_record(bound: Bound) -
     ):
         whole = promise(bound, unit=unit)
         assert whole.explain()
-        text = json.dumps(whole.record)
+        text = json.dumps(whole.to_dict())
         assert from_record(json.loads(text)) == whole
     for condition in (
         Priors(family="f", unknown_rows=3),
@@ -69,7 +69,7 @@ def test_every_guarantee_explains_itself_and_survives_its_record(bound: Bound) -
     ):
         whole = promise(bound, condition=condition)
         assert whole.explain()
-        assert from_record(json.loads(json.dumps(whole.record))) == whole
+        assert from_record(json.loads(json.dumps(whole.to_dict()))) == whole
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_declarations_are_carried_printed_and_recorded() -> None:
     assert planned.declared == ("the parameters of all releases were fixed in advance",)
     assert "fixed in advance" in planned.explain()
     assert "fixed in advance" in str(planned)
-    assert from_record(json.loads(json.dumps(planned.record))) == planned
+    assert from_record(json.loads(json.dumps(planned.to_dict()))) == planned
     later = tacit.compose(planned, a)
     assert later.declared == planned.declared
     assert not planned.implies(promise(planned.bound))

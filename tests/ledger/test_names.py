@@ -325,8 +325,8 @@ def test_requests_have_a_limit_and_cost_a_charge_nothing(
     with pytest.raises(NotAllowed, match="5 requests are open"):
         ledger.request(ask("carl", "c0"))
     made: list[int] = []
-    words = Register._words.fget  # type: ignore[attr-defined]
-    monkeypatch.setattr(Register, "_words", property(lambda self: (made.append(1), words(self))[1]))
+    words = Register._to_dict
+    monkeypatch.setattr(Register, "_to_dict", lambda self: (made.append(1), words(self))[1])
     for i in range(4):
         ledger.commit(ledger.reserve(ask("carl", f"k{i}")), i)
     assert not made

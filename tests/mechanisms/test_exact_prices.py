@@ -149,7 +149,7 @@ def test_exact_prices_of_gaussian_noise(square: int, spacing: Fraction) -> None:
     assert Fraction(rounded.bound.mu) ** 2 >= exact
     assert isinstance(rounded.event, events.GaussianEvent)
     assert Fraction(rounded.event.noise_multiplier) ** 2 <= 1 / exact
-    told = rounded.stated(["a"])
+    told = rounded.to_dict(["a"])
     assert told["sensitivity"] == {"norm": "L2", "steps_squared": square / spacing**2}
     assert Fraction(told["noise_std"]) == std / spacing
     discrete = Gaussian(sensitivity=move, noise_std=std, dimension=3, spacing=spacing)

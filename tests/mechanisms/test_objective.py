@@ -216,7 +216,7 @@ def test_a_second_opinion_agrees_and_refuses_less() -> None:
                 "format": "tacit mechanism certificate 1",
                 "guarantee": tacit.Guarantee(
                     bound=Approximate(epsilon=stated, delta=1e-6), unit=tacit.rows(neighbours="add-or-remove")
-                ).record,
+                ).to_dict(),
                 "meaning": "", "unit": "", "neighbours": "add-or-remove", "condition": "",
                 "mechanism": {}, "event": [tacit.accounting.codec.to_record(e) for e in events], "theorems": [],
             }  # fmt: skip

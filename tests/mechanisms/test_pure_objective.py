@@ -143,7 +143,7 @@ def test_a_second_opinion_adds_both_parts() -> None:
         less = {**claim, "guarantee": tacit.Guarantee(
             bound=tacit.Pure(epsilon=found.bound.epsilon - part.epsilon / 2),
             unit=tacit.rows(neighbours="add-or-remove"),
-        ).record}  # fmt: skip
+        ).to_dict()}  # fmt: skip
         assert not opinion_on_certificate(less).confirmed, name
 
 

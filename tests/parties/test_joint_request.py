@@ -34,8 +34,8 @@ def reword(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(
             kind, "noise_distribution", property(lambda m, t=told: {**t(m), "distribution": "some noise"})
         )
-    describe = JointAssignment.describe
-    monkeypatch.setattr(JointAssignment, "describe", lambda t: {**describe(t), "chosen": "It was the best"})
+    to_dict = JointAssignment.to_dict
+    monkeypatch.setattr(JointAssignment, "to_dict", lambda t: {**to_dict(t), "chosen": "It was the best"})
 
 
 def test_other_sentences_and_another_choice_are_the_same_agreement(monkeypatch: pytest.MonkeyPatch) -> None:

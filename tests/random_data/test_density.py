@@ -68,7 +68,7 @@ def test_the_noise_is_as_large_as_stated() -> None:
         for s in range(400)
     ]
     assert math.sqrt(np.mean(squares)) == pytest.approx(made.noise_error(noisy_cells=1), rel=0.15)
-    told = made.describe(occupied=10)
+    told = made.to_dict(occupied=10)
     assert told["plain_noise_error"] / told["noise_error"] == pytest.approx(2.0)
 
 
@@ -126,4 +126,4 @@ def test_what_is_refused(bad: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput):
         RandomDensity(**good).release([math.nan] * 100)
     with pytest.raises(InvalidInput):
-        RandomDensity(**good).describe(occupied=26)
+        RandomDensity(**good).to_dict(occupied=26)

@@ -340,7 +340,7 @@ def test_a_plan_writes_it_beside_the_kind_and_a_schema_comes_back():
     schema = schema_from_tables(tables)
     assert schema["x"].derived == "w * 2"
     assert schema_from_tables(schema_to_tables(schema)) == schema
-    assert schema.describe()["x"]["from"] == "w * 2"
+    assert schema.to_dict()["x"]["from"] == "w * 2"
     assert schema.text != schema_from_tables({**tables, "x": {**tables["x"], "from": "w*3"}}).text
     with pytest.raises(InvalidParameter, match=r"schema\.x\.from"):
         schema_from_tables({"x": {"kind": "flag", "from": 3}})

@@ -140,7 +140,7 @@ def test_declarations_are_plain_values():
             "e": date("2020-01-01", "2020-02-01"),
         }
     )
-    assert json.loads(json.dumps(schema.describe()))["e"]["high"] == "2020-02-01"
+    assert json.loads(json.dumps(schema.to_dict()))["e"]["high"] == "2020-02-01"
     assert schema == Schema(dict(schema))
     assert hash(schema) == hash(Schema(dict(schema)))
     assert "a" in schema

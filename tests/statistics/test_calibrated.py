@@ -363,6 +363,6 @@ def test_two_spellings_are_one_question() -> None:
     one = ask.calibrated("y", by="g", population={"a": 4, "b": 6}, totals={"x": {"a": 9, "b": 8}})
     other = ask.calibrated("y", by=["g"], population={"b": 6.0, "a": 4}, totals={"x": {"b": 8, "a": 9}})
     assert one == other
-    assert one.describe() == other.describe()
+    assert one.to_dict() == other.to_dict()
     both = ask.calibrated("y", population=10, totals={"x": 50, "below": 0})
     assert both == ask.calibrated("y", population=10, totals={"below": 0, "x": 50})

@@ -123,11 +123,11 @@ def test_quantiles_of_noisy_counts_are_in_order_and_within_bounds():
 def test_statistics_describe_themselves_in_plain_values():
     import json
 
-    told = json.loads(json.dumps(ask.mean("x", by=["g"], where="x > 1").describe()))
+    told = json.loads(json.dumps(ask.mean("x", by=["g"], where="x > 1").to_dict()))
     assert told == {"kind": "mean", "by": ["g"], "where": "x > 1", "column": "x"}
-    json.dumps(ask.histogram("x", [0, 1.5, 3]).describe())
-    json.dumps(ask.proportion("x > 2").describe())
-    json.dumps(ask.margins(["a", "b"]).describe())
+    json.dumps(ask.histogram("x", [0, 1.5, 3]).to_dict())
+    json.dumps(ask.proportion("x > 2").to_dict())
+    json.dumps(ask.margins(["a", "b"]).to_dict())
 
 
 @pytest.mark.parametrize(

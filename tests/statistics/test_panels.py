@@ -245,7 +245,7 @@ def test_a_panel_is_released_with_less_noise_and_says_so() -> None:
 
 
 def test_the_record_of_people_without_the_limit_is_what_it_was() -> None:
-    said = Guarantee(bound=Pure(epsilon=1.0), unit=people(3, None)).record["unit"]
+    said = Guarantee(bound=Pure(epsilon=1.0), unit=people(3, None)).to_dict()["unit"]
     assert set(said) == {"kind", "column", "at_most", "groups", "neighbours"}
 
 

@@ -113,8 +113,8 @@ def test_what_one_unit_can_do(unit, of, contribution, l1) -> None:
 
 def test_described_in_plain_values() -> None:
     statistic = ask.sparse_histogram(["state", bins("cost", 4)], where="sick")
-    assert statistic.describe()["kind"] == "sparse_histogram"
-    assert statistic.describe()["where"] == "sick"
+    assert statistic.to_dict()["kind"] == "sparse_histogram"
+    assert statistic.to_dict()["where"] == "sick"
 
 
 @pytest.mark.parametrize(

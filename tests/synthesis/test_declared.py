@@ -325,10 +325,10 @@ def test_a_public_margin_may_count_missing_values_or_leave_them_out() -> None:
 
 def test_requests_with_other_public_margins_are_other_requests() -> None:
     plain = tacit.synthesis.synthetic_table(NAMES)
-    assert "public_margins" not in plain.describe()
-    assert "weight_column" not in plain.describe()
+    assert "public_margins" not in plain.to_dict()
+    assert "weight_column" not in plain.to_dict()
     one = tacit.synthesis.synthetic_table(NAMES, public_margins=known(("c0",)))
-    told = one.describe()["public_margins"]
+    told = one.to_dict()["public_margins"]
     assert told == [{"columns": ["c0"], "counts": counts(FRAME, ["c0"]).tolist()}]
     with curator() as held:
         held.release(tacit.synthesis.synthetic_table(NAMES, rounds=1), epsilon=0.2, delta=1e-6)
@@ -397,7 +397,7 @@ def test_more_rows_than_can_be_drawn_are_stood_for_by_fewer(monkeypatch) -> None
 def test_patterns_in_another_order_are_the_same_request() -> None:
     one = tacit.synthesis.synthetic_table(NAMES, impossible=[{"c0": [2, 0, 2], "c1": {3, 1}}])
     other = tacit.synthesis.synthetic_table(NAMES, impossible=[{"c1": (1, 3), "c0": [0, 2]}])
-    assert one.describe() == other.describe()
+    assert one.to_dict() == other.to_dict()
 
 
 def test_only_margins_that_the_model_has_room_for_are_candidates() -> None:

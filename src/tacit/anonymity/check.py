@@ -110,7 +110,7 @@ class Checked:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        return _record(self)
+        return _checked_values(self)
 
     record = formerly("record")
 
@@ -274,14 +274,14 @@ def _problems(checked: Checked) -> list[str]:
     return found
 
 
-def _record(checked: Checked) -> dict[str, Any]:
-    def told(value: Any) -> Any:
+def _checked_values(checked: Checked) -> dict[str, Any]:
+    def json_value(value: Any) -> Any:
         if isinstance(value, tuple):
-            return [told(v) for v in value]
+            return [json_value(v) for v in value]
         return None if isinstance(value, float) and math.isinf(value) else value
 
     def listed(properties: Sequence[Property]) -> dict[str, Any]:
-        return {p.name: told(p.value) for p in properties}
+        return {p.name: json_value(p.value) for p in properties}
 
     def risk(one: Risk | None) -> dict[str, Any] | None:
         if one is None:

@@ -172,7 +172,7 @@ def _recoded(table: Any, columns: Sequence[_Column], boxes: Sequence[Integers]) 
         high = np.zeros(len(boxes), dtype=np.int64)
         np.minimum.at(low, which, column.places)
         np.maximum.at(high, which, column.places)
-        words = [_words(column, box, int(a), int(b)) for box, a, b in zip(boxes, low, high, strict=True)]
+        words = [_box_text(column, box, int(a), int(b)) for box, a, b in zip(boxes, low, high, strict=True)]
         at = out.column_names.index(column.name)
         out = out.set_column(at, column.name, pa.array(words, type=pa.string()).take(pa.array(which)))
         ranges[column.name] = float(np.mean((high - low)[which]) / max(len(column.texts) - 1, 1))
@@ -180,7 +180,7 @@ def _recoded(table: Any, columns: Sequence[_Column], boxes: Sequence[Integers]) 
     return Recoded(table=out, quasi=quasi, classes=len(boxes), ranges=ranges)
 
 
-def _words(column: _Column, box: Integers, low: int, high: int) -> str:
+def _box_text(column: _Column, box: Integers, low: int, high: int) -> str:
     if low == high:
         return column.texts[low]
     if column.numeric:

@@ -225,7 +225,7 @@ def opinion_on(
 ) -> Opinion:
     """A guarantee, of a release or of a plan, against events."""
     bound = guarantee["bound"]
-    stated = _words(bound)
+    stated = _bound_text(bound)
     if guarantee["condition"]["kind"] == "priors":
         why = "an exact answer is hidden by other rows; `tacit noiseless` computes by how much"
         return Opinion(stated=stated, confirmed=None, why=why)
@@ -268,7 +268,7 @@ def _promises(bound: Mapping[str, Any]) -> bool:
     return any(number > 0 for number in [*numbers, *bound.get("epsilons", ())])
 
 
-def _words(bound: Mapping[str, Any]) -> str:
+def _bound_text(bound: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} = {value}" for name, value in bound.items() if name != "kind")
 
 

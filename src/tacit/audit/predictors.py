@@ -153,19 +153,19 @@ def table(encoder: Encoder, columns: Floats, outputs: Sequence[Output], bits: In
     def score(_: Floats, given: Sequence[Output]) -> Floats:
         return np.array([kept.get(o, 0.0) for o in given])
 
-    def words(edge: float, up: bool) -> str:
+    def event_text(edge: float, up: bool) -> str:
         chosen = [o for o, odds in kept.items() if (odds > edge) == up]
         chosen.sort(key=lambda o: -abs(kept[o]))
         return (
             "the output is "
-            + " or ".join(_told(o) for o in chosen[:3])
+            + " or ".join(_output_text(o) for o in chosen[:3])
             + (f" or one of {len(chosen) - 3} others" if len(chosen) > 3 else "")
         )
 
-    return levelled("table of outputs", honest, bits, score, words)
+    return levelled("table of outputs", honest, bits, score, event_text)
 
 
-def _told(output: Output) -> str:
+def _output_text(output: Output) -> str:
     structure, leaves = output
     if not leaves:
         return structure
@@ -215,14 +215,14 @@ def _by_column(encoder: Encoder, columns: Floats, bits: Integers, c: int, sign: 
         one = sign * given[:, c]
         return np.where(np.isnan(one), -np.inf if sign > 0 else np.inf, np.clip(one, -1e308, 1e308))
 
-    def words(edge: float, up: bool) -> str:
+    def event_text(edge: float, up: bool) -> str:
         name = encoder.in_words(c)
         if not np.isfinite(edge):
             return f"{name} is anything"
         verb = ("above" if up else "at most") if sign > 0 else ("below" if up else "at least")
         return f"{name} is {verb} {sign * edge:.6g}"
 
-    return levelled("one column", score(columns, ()), bits, score, words, events=True)
+    return levelled("one column", score(columns, ()), bits, score, event_text, events=True)
 
 
 def promise(levels: Levels, q: Floats) -> Floats:
@@ -283,10 +283,10 @@ def _by_model(
         prepared = prepare(given)
         return np.asarray(sum(m.decision_function(prepared) for m in models) / len(models))
 
-    def words(edge: float, up: bool) -> str:
+    def event_text(edge: float, up: bool) -> str:
         return f"the score of {name} is {'above' if up else 'at most'} {edge:.3g}"
 
-    return levelled(name, honest, bits, score, words)
+    return levelled(name, honest, bits, score, event_text)
 
 
 def logistic(encoder: Encoder, columns: Floats, outputs: Sequence[Output], bits: Integers) -> Levels | None:

@@ -140,7 +140,7 @@ class Tape:
         for name in DRAWS:
             if hasattr(numbers.Generator, name):
                 setattr(
-                    NotedGenerator, name, self._noted(getattr(numbers.Generator, name), name, method=True)
+                    NotedGenerator, name, self._recorded(getattr(numbers.Generator, name), name, method=True)
                 )
 
         def default_rng(seed: Any = None) -> Any:
@@ -155,12 +155,12 @@ class Tape:
         self._put(numbers, "default_rng", default_rng)
         for name in DRAWS:
             if callable(getattr(numbers, name, None)):
-                self._put(numbers, name, self._noted(getattr(numbers, name), name))
+                self._put(numbers, name, self._recorded(getattr(numbers, name), name))
         for name in PLAIN_DRAWS:
             if hasattr(plain, name):
-                self._put(plain, name, self._noted(getattr(plain, name), name))
+                self._put(plain, name, self._recorded(getattr(plain, name), name))
         for name in SECRET_DRAWS:
-            self._put(secret, name, self._noted(getattr(secret, name), name))
+            self._put(secret, name, self._recorded(getattr(secret, name), name))
         self._put(os, "urandom", self.urandom)
         self._put(plain, "_urandom", self.urandom)
         return self
@@ -180,8 +180,8 @@ class Tape:
         self._restore.append((where, name, getattr(where, name)))
         setattr(where, name, new)
 
-    def _noted(self, draw: Callable[..., Any], name: str, *, method: bool = False) -> Callable[..., Any]:
-        def noted(*args: Any, **named: Any) -> Any:
+    def _recorded(self, draw: Callable[..., Any], name: str, *, method: bool = False) -> Callable[..., Any]:
+        def recorded(*args: Any, **named: Any) -> Any:
             self._depth += 1
             try:
                 out = draw(*args, **named)
@@ -201,7 +201,7 @@ class Tape:
                 )
             return out
 
-        return noted
+        return recorded
 
 
 _IN_PLACE: list[Tape] = []

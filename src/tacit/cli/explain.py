@@ -59,7 +59,7 @@ def explain(
         print_json(
             {
                 **({"name": said["name"]} if said else {}),
-                "guarantee": guarantee.record,
+                "guarantee": guarantee.to_dict(),
                 "explanation": guarantee.explain(),
                 "power_at_size_0.05": _or_none(lambda: guarantee.power(0.05)),
                 "best_guess": _or_none(guarantee.best_guess),
@@ -176,7 +176,7 @@ def theorem(
         return
     one = find(id)
     if json:
-        print_json(_record(one))
+        print_json(_theorem_values(one))
         return
     print(f"{one.id} ({one.standing.value})\n")
     for title, text in (
@@ -188,7 +188,7 @@ def theorem(
         print(textwrap.fill(visible(f"{title}: {text}"), 96, subsequent_indent="  "))
 
 
-def _record(one: Theorem) -> dict[str, str]:
+def _theorem_values(one: Theorem) -> dict[str, str]:
     return {
         "id": one.id,
         "statement": one.statement,
@@ -201,7 +201,7 @@ def _record(one: Theorem) -> dict[str, str]:
 
 def _list(known: list[Theorem], json: bool) -> None:
     if json:
-        print_json({"theorems": [_record(one) for one in known]})
+        print_json({"theorems": [_theorem_values(one) for one in known]})
         return
     for one in known:
         print(textwrap.shorten(f"{one.id}: {one.statement}", 110, placeholder=" ..."))

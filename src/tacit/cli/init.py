@@ -402,7 +402,7 @@ def inspect(
     if out is not None:
         seen.write(out)
     if json:
-        print_json(seen.record)
+        print_json(seen.to_dict())
         return
     for line in seen.lines:
         print(line)

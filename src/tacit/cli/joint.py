@@ -341,7 +341,7 @@ def _tell(agreed: JointAgreement, session: Session, json: bool, more: dict[str, 
     sizes = agreed.joint.sizes
     if json:
         print_json({
-            **more, "id": session.id.hex(), "sizes": sizes.describe(), "charge": plan.charge.record,
+            **more, "id": session.id.hex(), "sizes": sizes.to_dict(), "charge": plan.charge.to_dict(),
             "variance_ratio": sizes.holders / sizes.honest, "excess": sizes.excess(sizes.holders),
             "numbers": agreed.joint.length, "holders": list(agreed.names),
         })  # fmt: skip

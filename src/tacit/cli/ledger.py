@@ -96,16 +96,16 @@ def _shown(found: dict[str, Any], *, most: int | None = None) -> Iterator[str]:
     made_up = ", a rehearsal on made-up rows" if found["rehearsal"] else ""
     yield f"{found['ledger']}{of}, made {found['created'][:19].replace('T', ' ')} UTC{made_up}"
     gamma = {k: v for k, v in found["budget"]["condition"].items() if k == "gamma"}
-    yield f"budget  {_said(found, found['budget']['bound'] | gamma)}"
+    yield f"budget  {_bound_text(found, found['budget']['bound'] | gamma)}"
     if found["budget"]["condition"]["kind"] in ("priors", "bounded-adversary"):
         from tacit.guarantees.guarantee import from_record
 
         yield f"        not differential privacy: {from_record(found['budget']).condition}"
-    yield f"spent   {_said(found, found['spent'])}"
-    yield f"left    {_said(found, found['remaining'])}"
+    yield f"spent   {_bound_text(found, found['spent'])}"
+    yield f"left    {_bound_text(found, found['remaining'])}"
     for name, part in found["analysts"].items():
-        limit = f" of their {_said(found, part['share'])}" if part["share"] else ""
-        yield f"  {name}: {_said(found, part['spent'])}{limit}, charges: {part['charges']}"
+        limit = f" of their {_bound_text(found, part['share'])}" if part["share"] else ""
+        yield f"  {name}: {_bound_text(found, part['spent'])}{limit}, charges: {part['charges']}"
     if found["people"] or found["four_eyes"]:
         demand = "every charge needs an approval" if found["four_eyes"] else "no approval is demanded"
         yield f"names that somebody wrote down ({demand}):"
@@ -142,7 +142,7 @@ def _charge(found: dict[str, Any], one: dict[str, Any], state: str) -> Iterator[
     place = [f"table {one['table']!r}"] if one["table"] else []
     place += [f"version {one['version']!r}"] if one["version"] else []
     about = f", {', '.join(place)}" if place else ""
-    price = _said(found, one["charge"])
+    price = _bound_text(found, one["charge"])
     yield f"{one['sequence']:>6}  {_when(one)}  {state:<9}  {price}{part}  by {one['analyst']}{about}"
     for release in one["releases"]:
         yield f"          {release['release']}: {release['statistic']} Price: {release['price']['words']}."
@@ -242,7 +242,7 @@ def _write(path: Path, lines: list[str]) -> None:
     path.write_text("".join(f"{line}\n" for line in lines), encoding="ascii")
 
 
-def _said(found: dict[str, Any], bound: dict[str, Any] | None) -> str:
+def _bound_text(found: dict[str, Any], bound: dict[str, Any] | None) -> str:
     """A bound's numbers in three digits, and its gamma; the budget's unit is omitted."""
     if bound is None:
         return "not a running total"
@@ -427,7 +427,7 @@ def request(
         number = curator.request(made, key=key, note=note)
         where, approved = curator.ledger.place, sorted(curator.ledger.requests()[number].approved)
     if json:
-        told = {"request": number, "ledger": where, "plan": made.digest, "charge": made.charge.record}
+        told = {"request": number, "ledger": where, "plan": made.digest, "charge": made.charge.to_dict()}
         print_json({**told, "approved_by": approved})
         return
     print(f"request {number}: approved by {', '.join(approved)}" if approved else f"request {number}")

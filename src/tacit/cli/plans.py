@@ -55,8 +55,8 @@ def plan(
     if json:
         print_json(
             described(found, made)
-            | {"fit": None if fit is None else fit.record}
-            | ({"advice": [one.record for one in advice]} if advise else {})
+            | {"fit": None if fit is None else fit.to_dict()}
+            | ({"advice": [one.to_dict() for one in advice]} if advise else {})
             | ({} if entry is None else {"recorded": entry})
         )
         _exit(fit, problem)
@@ -145,7 +145,7 @@ def release(
                 "charged": not releases[0].replayed,
                 "released": True,
                 "files": [str(f) for f in files],
-                "charge": made.charge.record,
+                "charge": made.charge.to_dict(),
                 "replayed": releases[0].replayed,
                 "corrections": [str(c) for c in dict.fromkeys(c for r in releases for c in r.corrections)],
                 "replaces": list(replaces),

@@ -90,7 +90,9 @@ def query(
             )
         fit, problem = _fit(found, made)
         if json:
-            print_json({"query": asked, **described(found, made), "fit": None if fit is None else fit.record})
+            print_json(
+                {"query": asked, **described(found, made), "fit": None if fit is None else fit.to_dict()}
+            )
         else:
             print(made)
             if fit is not None:
@@ -113,14 +115,16 @@ def query(
         raise typer.Exit(130) from None
     (one,) = releases
     if json:
-        print_json(_record(one, asked, out, files))
+        print_json(_release_values(one, asked, out, files))
         return
     print(one)
     if out is not None:
         print(f"written to {visible(str(out))}: {len(files)} files, report.html among them")
 
 
-def _record(release: Release, asked: dict[str, Any], out: Path | None, files: list[Path]) -> dict[str, Any]:
+def _release_values(
+    release: Release, asked: dict[str, Any], out: Path | None, files: list[Path]
+) -> dict[str, Any]:
     spent, left = release.standing
     columns = {name: [_plain(v) for v in held] for name, held in release.columns.items()}
     return {
@@ -132,7 +136,7 @@ def _record(release: Release, asked: dict[str, Any], out: Path | None, files: li
         "columns": columns,
         "quality": list(release.quality),
         "confidence": float(release.planned.ask.confidence),
-        "guarantee": release.guarantee.record,
+        "guarantee": release.guarantee.to_dict(),
         "corrections": [str(c) for c in release.corrections],
         "spent": dict(spent.bound.parameters),
         "remaining": dict(left.bound.parameters),

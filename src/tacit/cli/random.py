@@ -181,7 +181,7 @@ def density(
         "epsilon": epsilon,
         "gamma": gamma,
         "bandwidth": bandwidth,
-        **made.describe(occupied=occupied),
+        **made.to_dict(occupied=occupied),
         "pairs_gain": None if distance is None else pairs_gain(distance=distance, bandwidth=bandwidth),
         "differentially_private": not made.histogram.exact_below,
         **_promise(made.guarantee, "random-kernel-density"),

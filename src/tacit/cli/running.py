@@ -134,7 +134,7 @@ def _show(series: RunningSeries, *, json: bool) -> None:
     told = {
         "name": series.name,
         "steps": series.factor.steps,
-        "price": series.price.describe(),
+        "price": series.price.to_dict(),
         "error": errors,
     }
     if json:

@@ -69,7 +69,7 @@ def synthesise(
                 "charged": not releases[0].replayed,
                 "released": True,
                 "files": [str(f) for f in files],
-                "charge": made.charge.record,
+                "charge": made.charge.to_dict(),
                 "replayed": releases[0].replayed,
                 "rows": len(synthetic.outcome.rows),
                 "stand_for": synthetic.total,

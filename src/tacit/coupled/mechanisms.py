@@ -11,7 +11,7 @@ from typing import Any
 
 from tacit.coupled.numbers import Distribution, as_distribution, hashable, mixed
 from tacit.coupled.pairs import GONE, Pair
-from tacit.coupled.priors import Prior, said
+from tacit.coupled.priors import Prior, answer_distribution
 from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.exact.checks import check_fields, instance, listed, refuse_if, text
 from tacit.exact.data_classes import dataclass
@@ -37,7 +37,7 @@ class FiniteMechanism:
                 value=type(self.table).__name__,
                 must="map at least one data set to its outputs",
             )
-        rows = {x: said({x: row}, x, "mechanism") for x, row in self.table.items()}
+        rows = {x: answer_distribution({x: row}, x, "mechanism") for x, row in self.table.items()}
         object.__setattr__(self, "table", MappingProxyType(rows))
 
     @classmethod
@@ -53,7 +53,7 @@ class FiniteMechanism:
         for entry in listed("data", data, must="be data sets or priors"):
             for x in entry.data if isinstance(entry, Prior) else [hashable("data", entry)]:
                 if x not in table:
-                    table[x] = said(function, x, "mechanism")
+                    table[x] = answer_distribution(function, x, "mechanism")
         return cls(name=name, table=table)
 
     def __getitem__(self, data: Any) -> Distribution:
@@ -72,7 +72,7 @@ class FiniteMechanism:
 
     def then(self, function: Callable[[Any], Any], *, name: str = "") -> FiniteMechanism:
         """Post-processing: a (random) function of the output."""
-        told = {t: said(function, t, "post-processing") for t in self.outputs}
+        told = {t: answer_distribution(function, t, "post-processing") for t in self.outputs}
         table = {x: MappingProxyType(mixed(row, told)) for x, row in self.table.items()}
         return FiniteMechanism(name=name or f"{self.name}, post-processed", table=table)
 
@@ -137,7 +137,7 @@ class Simulator:
 
     def __call__(self, pair: str, scrubbed: Any) -> Distribution:
         """The distribution of its output."""
-        return said(lambda a: self.answer(pair, a), scrubbed, "simulator")
+        return answer_distribution(lambda a: self.answer(pair, a), scrubbed, "simulator")
 
 
 def instance_of_mapping(table: object) -> Mapping[Any, Any]:
@@ -160,7 +160,7 @@ def filling_in(mechanism: FiniteMechanism, value: Any, *, name: str = "") -> Sim
 
 def scrub(pair: Pair, data: Any) -> Distribution:
     """The distribution of alt(X) for one data set."""
-    return said(pair.alt, data, "alt")
+    return answer_distribution(pair.alt, data, "alt")
 
 
 # Cells: all that a definition compares, one for each (prior, pair, private value, auxiliary value) that can occur.

@@ -188,7 +188,7 @@ def with_auxiliary(
     weights = instance("prior", prior, Prior, must="be a prior").weights
     alone = not keep or all(z is None for _, z in weights)
     for (x, z), weight in weights.items():
-        for told, chance in said(tell, x, "auxiliary").items():
+        for told, chance in answer_distribution(tell, x, "auxiliary").items():
             known = told if alone else (z, told)
             out[x, known] = out.get((x, known), Fraction(0)) + weight * chance
     return Prior(name=name or f"{prior.name}, with auxiliary knowledge", weights=out)
@@ -224,7 +224,9 @@ def _checked(law: MappingProxyType[Any, Any]) -> bool:
     return all(type(w) is Fraction and w > 0 for w in weights) and sum(weights, Fraction(0)) == 1
 
 
-def said(tell: Callable[[Any], Any] | Mapping[Any, Any], given: Any, what: str) -> Distribution:
+def answer_distribution(
+    tell: Callable[[Any], Any] | Mapping[Any, Any], given: Any, what: str
+) -> Distribution:
     """The answer of a random function to one input, as a distribution. A plain value has probability 1."""
     if isinstance(tell, Mapping):
         refuse_if(

@@ -15,6 +15,7 @@ from typing import Any
 from tacit.curator.intervals import expected
 from tacit.curator.planning import Plan, Planned, choose
 from tacit.errors import TacitError
+from tacit.exact.canonical import formerly
 from tacit.exact.data_classes import dataclass
 from tacit.guarantees import People, Unit
 from tacit.sources.axes import Binned
@@ -41,13 +42,14 @@ class Change:
     factor: float
     loses: str = ""
 
-    @property
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         return {
             "change": self.what, "error": self.before, "error_after": self.after, "factor": self.factor,
             "loses": self.loses,
         }  # fmt: skip
+
+    record = formerly("record")
 
     def __str__(self) -> str:
         from tacit.curator.text import digits
@@ -66,10 +68,11 @@ class Advice:
     change: Change | None
     error: float | None
 
-    @property
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values."""
-        return {"release": self.release, **({} if self.change is None else self.change.record)}
+        return {"release": self.release, **({} if self.change is None else self.change.to_dict())}
+
+    record = formerly("record")
 
     def __str__(self) -> str:
         if self.change is not None:

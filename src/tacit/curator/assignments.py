@@ -23,6 +23,7 @@ from tacit.curator.charging import CONFIDENCE, Price
 from tacit.curator.intervals import Estimate, estimate, last_inside, margin_of, noise_by_part
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray, Floats
+from tacit.exact.canonical import formerly
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import ball, down, lower, up
 from tacit.guarantees import (
@@ -206,10 +207,12 @@ class Assignment:
         """Values and intervals from noisy parts."""
         return estimate(question, self.noise, noisy.parts, confidence, coordinates=coordinates)
 
-    def describe(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The mechanisms for a certificate."""
-        noise = [a.mechanism.stated(a.parts) for a in self.noise]
+        noise = [a.mechanism.to_dict(a.parts) for a in self.noise]
         return {"noise": noise, "chosen": self.reason, "numerical_delta": 0.0}
+
+    describe = formerly("describe", method=True)
 
     def sensitivity_record(self, question: Question) -> dict[str, str]:
         """The sensitivity of the noisy numbers, for a certificate."""

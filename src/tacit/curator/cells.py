@@ -279,7 +279,7 @@ class QualityRule:
         )  # fmt: skip
 
     @property
-    def words(self) -> tuple[str, ...]:
+    def vocabulary(self) -> tuple[str, ...]:
         """All words that this rule may give to a cell."""
         each = (UNJUDGED, ABSENT) if not self.judges else (GOOD, CARE, NOISY, ABSENT)
         return tuple(WORDS[flag] for flag in each)

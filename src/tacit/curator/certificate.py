@@ -350,7 +350,7 @@ def _settled(plan: Plan, planned: Planned, made: dict[str, Any]) -> dict[str, An
     seen, names = tuple(data.get("seen", ())), made.get("names")
     place = ("certificate", planned.name, made["noise"], bool(data["bounded"]), seen, names)
     if place not in plan.kept:
-        said = _said(plan, planned, made)
+        said = _fields(plan, planned, made)
         try:
             text = json.dumps(said, allow_nan=False)
         except (TypeError, ValueError):
@@ -363,7 +363,7 @@ def _settled(plan: Plan, planned: Planned, made: dict[str, Any]) -> dict[str, An
     return cast("dict[str, Any]", json.loads(plan.kept[place]))
 
 
-def _said(plan: Plan, planned: Planned, made: dict[str, Any]) -> dict[str, Any]:
+def _fields(plan: Plan, planned: Planned, made: dict[str, Any]) -> dict[str, Any]:
     question, assignment = planned.question, planned.assignment
     columns = plan.schema.behind(_columns(planned))
     theorems = dict.fromkeys([*assignment.theorems, *plan.theorems, "post-processing"])
@@ -373,19 +373,19 @@ def _said(plan: Plan, planned: Planned, made: dict[str, Any]) -> dict[str, Any]:
     if planned.agrees_with:
         theorems["agreeing-tables"] = None
     guarantee = with_looks(planned.guarantee, made["data"])
-    mechanism = assignment.describe()
+    mechanism = assignment.to_dict()
     return {
         "format": CERTIFICATE_FORMAT,
         "name": planned.name,
         "publishable": made["noise"] in PUBLISHABLE,
-        "statistic": planned.ask.statistic.describe(),
-        "guarantee": guarantee.record,
+        "statistic": planned.ask.statistic.to_dict(),
+        "guarantee": guarantee.to_dict(),
         "meaning": guarantee.explain(),
         "unit": str(plan.unit),
         "neighbours": plan.unit.neighbours.value,
         "condition": str(planned.guarantee.condition),
         "event": _event(planned),
-        "price": assignment.price.describe(),
+        "price": assignment.price.to_dict(),
         "mechanism": mechanism,
         "sensitivity": assignment.sensitivity_record(question),
         "grid": assignment.grid_record(question),
@@ -399,17 +399,17 @@ def _said(plan: Plan, planned: Planned, made: dict[str, Any]) -> dict[str, Any]:
             "declared": [*planned.sampled, *question.details.get("assumes", ()), *planned.rests],
             **({"agrees_with": list(planned.agrees_with)} if planned.agrees_with else {}),
         },
-        "error": planned.expected.record,
+        "error": planned.expected.to_dict(),
         "price_of_privacy": planned.expected.floor_record,
-        "asked": {k: v for k, v in planned.ask.describe().items() if k not in ("name", "statistic")},
+        "asked": {k: v for k, v in planned.ask.to_dict().items() if k not in ("name", "statistic")},
         "consistent": planned.ask.consistent,
-        "public_totals": None if planned.ask.public is None else planned.ask.public.record,
-        "schema": {n: d for n, d in _plain_certificate(plan.schema.describe()).items() if n in columns},
+        "public_totals": None if planned.ask.public is None else planned.ask.public.to_dict(),
+        "schema": {n: d for n, d in _plain_certificate(plan.schema.to_dict()).items() if n in columns},
         "theorems": list(theorems),
         "plan": {
             "digest": plan.digest,
             "releases": _names_once(plan, made),
-            "charge": plan.charge.record,
+            "charge": plan.charge.to_dict(),
             "charged_by": plan.charged.theorem,
         },
     }

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from tacit.accounting import account, covers, events
 from tacit.accounting.events import Event, flatten
 from tacit.errors import BudgetExceeded, InternalError, InvalidParameter, NoLaw, TacitError
+from tacit.exact.canonical import formerly
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import down, up
 from tacit.guarantees import (
@@ -221,7 +222,7 @@ class Price:
             mu = Fraction(lower(lambda: ball(square).sqrt()))
         return replace(self, epsilon=times(self.epsilon), delta=times(self.delta), rho=times(self.rho), mu=mu)
 
-    def describe(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values, fractions as text."""
         out: dict[str, Any] = {
             k: str(v)
@@ -232,6 +233,8 @@ class Price:
             out |= {"confidence": str(self.confidence), "simultaneous": self.simultaneous}
         return out
 
+    describe = formerly("describe", method=True)
+
     def __str__(self) -> str:
         if self.within is not None:
             scope = "all cells at once" if self.simultaneous else "each cell"
@@ -239,7 +242,7 @@ class Price:
         return str(self.bound())
 
 
-def stated(*, simultaneous: bool, **words: Number | None) -> Price | None:
+def given_price(*, simultaneous: bool, **words: Number | None) -> Price | None:
     """The stated price; None if no part of it is given."""
     given = simultaneous is not False or any(value is not None for value in words.values())
     return price(simultaneous=simultaneous, **words) if given else None
@@ -523,8 +526,7 @@ class Alone:
     charged: Charged | None = None
     parts: dict[str, float] | None = None
 
-    @property
-    def record(self) -> dict[str, Any] | None:
+    def to_dict(self) -> dict[str, Any] | None:
         """Plain values."""
         if self.charged is None:
             return None

@@ -322,7 +322,7 @@ def read_choice(plan: Plan, charge: Charge) -> Plan:
             for record, r in zip(said["releases"], plan.releases, strict=True)
         ]
         found = chosen(plan, pairs, charged=charged, digest=charge.plan_digest)
-        if found.record != charge.event or found.charge.bound != charge.guarantee.bound:
+        if found.event_record != charge.event or found.charge.bound != charge.guarantee.bound:
             raise ValueError("another event")
     except WRONG:
         raise LedgerError(

@@ -24,10 +24,10 @@ from tacit.curator.charging import (
     Price,
     check_of,
     flag,
+    given_price,
     payable,
     payable_exactly,
     standing_of,
-    stated,
 )
 from tacit.curator.choice import choice_of, read_choice
 from tacit.curator.contributing import SharePlan, contributed, share_of
@@ -169,7 +169,7 @@ class Curator:
         `given={"random_data": 0.05}` asks for random differential privacy, which is weaker, with this gamma in all.
         """
         self._usable()
-        total = stated(
+        total = given_price(
             epsilon=epsilon, delta=delta, rho=rho, mu=mu, within=within, confidence=confidence,
             simultaneous=simultaneous,
         )  # fmt: skip
@@ -244,7 +244,7 @@ class Curator:
         same price about the same files is the same request, for any chosen mechanism.
         """
         self._usable()
-        total = stated(
+        total = given_price(
             epsilon=epsilon, delta=delta, rho=rho, mu=mu, within=within, confidence=confidence,
             simultaneous=simultaneous,
         )  # fmt: skip
@@ -272,7 +272,7 @@ class Curator:
             key=key,
             plan_digest=plan.digest,
             analyst=self.analyst,
-            event=plan.record,
+            event=plan.event_record,
             charge=plan.charge,
             exact=plan.exact,
             table=self._resolver.table,

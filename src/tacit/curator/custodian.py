@@ -26,6 +26,7 @@ from tacit.curator.release import Releases
 from tacit.curator.request import RESERVED, Query, folded, query
 from tacit.curator.text import digits
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownColumn, UnknownName, visible
+from tacit.exact.canonical import formerly
 from tacit.exact.checks import instance
 from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Unit
@@ -74,13 +75,14 @@ class Note:
     attention: bool = False
     numbers: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The note as plain values."""
         return {
             "mark": MARK.lower(), "about": self.about, "what": self.what, "attention": self.attention,
             "sentence": self.sentence, "numbers": dict(self.numbers),
         }  # fmt: skip
+
+    record = formerly("record")
 
     def __str__(self) -> str:
         sign = "!" if self.attention else " "
@@ -288,10 +290,11 @@ class Inspection:
         """The notes about losses."""
         return tuple(n for n in self.notes if n.attention)
 
-    @property
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The plan's fields as plain values."""
-        return {"not_for_publication": True, "entry": self.entry, "notes": [n.record for n in self.notes]}
+        return {"not_for_publication": True, "entry": self.entry, "notes": [n.to_dict() for n in self.notes]}
+
+    record = formerly("record")
 
     def write(self, path: str | os.PathLike[str]) -> Path:
         """The lines in a new file that only its owner can read."""
@@ -413,7 +416,7 @@ def inspect_privately(
     # What is made of other columns would be made of columns without their declarations: it is left out.
     stored = {name: column for name, column in curator.schema.items() if not column.derived}
     asks = [
-        a for word, (name, column) in zip(_words(stored), stored.items(), strict=True)
+        a for word, (name, column) in zip(_release_names(stored), stored.items(), strict=True)
         for a in _asks(word, name, column, rows)
     ]  # fmt: skip
     if not asks:
@@ -444,7 +447,7 @@ def _bare(column: Column) -> Column:
     return integer() if isinstance(column, Integer) else number()
 
 
-def _words(names: Iterable[str]) -> Iterator[str]:
+def _release_names(names: Iterable[str]) -> Iterator[str]:
     """A word for each column that a release can be named by: a column may have a name that no file can."""
     taken: set[str] = set()
     for name in names:
@@ -666,7 +669,7 @@ def _protected(protect: str | None, person: str | None, at_most: int | None) -> 
 def _data(files: Files, beside: str | os.PathLike[str] | None, table: str, version: str) -> list[str]:
     named = [_seen_from(beside, Path(p)) for p in files.paths]
     words: dict[str, Any] = {"path": named if files.more else named[0], "table": table, "version": version}
-    words |= {"pattern": files.pattern} | files.describe()
+    words |= {"pattern": files.pattern} | files.to_dict()
     lines = ["[data]", *(f"{word} = {toml_value(value)}" for word, value in words.items() if value)]
     if not version:
         lines.append(

@@ -109,7 +109,7 @@ class ExactAssignment(Assignment):
         integers = question.integers(cells)
         return NoisyParts(parts={p.name: np.asarray(integers[p.name]) for p in question.parts})
 
-    def describe(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """No mechanism: the assumption in its place."""
         kept = ("epsilon", "epsilon_pair", "delta", "theorem", "simulator", "unknown_rows")
         record = self.answer.to_dict()
@@ -117,7 +117,7 @@ class ExactAssignment(Assignment):
             "noise": [],
             "chosen": self.reason,
             "numerical_delta": 0.0,
-            "exact": {**{k: record[k] for k in kept}, "sentence": self.sentence, **self.given.describe()},
+            "exact": {**{k: record[k] for k in kept}, "sentence": self.sentence, **self.given.to_dict()},
         }
 
     @property
@@ -279,9 +279,9 @@ class TruncatedAssignment(ExactAssignment):
         value = np.asarray(ExactAssignment.read(self, question, noisy, confidence).value)
         return Estimate(value=value, low=value, high=np.where(value > 0, value, self.threshold - 1.0))
 
-    def describe(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The threshold beside the assumption."""
-        told = ExactAssignment.describe(self)
+        told = ExactAssignment.to_dict(self)
         return {**told, "exact": {**told["exact"], "threshold": self.threshold}}
 
     @property
@@ -397,9 +397,9 @@ class DiscardingAssignment(TruncatedAssignment):
         told = TruncatedAssignment.read(self, question, noisy, confidence)
         return Estimate(value=told.value, low=told.low, high=np.asarray(told.high) + self.size.discards)
 
-    def describe(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The number of rows that may be discarded, and the claim between two values."""
-        told = TruncatedAssignment.describe(self)
+        told = TruncatedAssignment.to_dict(self)
         more = {"epsilon_pair": self.epsilon, "delta_pair": up(self.delta), "discards": self.size.discards}
         return {**told, "exact": {**told["exact"], **more, "size_epsilon": self.size.size_epsilon}}
 

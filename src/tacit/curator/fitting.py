@@ -12,6 +12,7 @@ from tacit.curator.charging import check_of, exact_numbers, standing_of
 from tacit.curator.release import Release
 from tacit.errors import BudgetExceeded, InvalidParameter, NoLaw, NotAllowed
 from tacit.exact.arrays import Floats
+from tacit.exact.canonical import formerly
 from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Always, Bound, Guarantee, RandomData
 from tacit.guarantees.running_sum import typed
@@ -128,8 +129,7 @@ class Fit:
     approved_by: tuple[str, ...] = ()
     parts: Mapping[str, float] | None = None
 
-    @property
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         return {
             "spent": _numbers(self.spent),
@@ -141,6 +141,8 @@ class Fit:
             "approved_by": list(self.approved_by),
             "of_budget": None if self.parts is None else dict(self.parts),
         }
+
+    record = formerly("record")
 
     def __str__(self) -> str:
         if self.recorded:

@@ -19,6 +19,7 @@ import numpy as np
 from tacit.curator.guesses import Guess
 from tacit.errors import NoLaw
 from tacit.exact.arrays import Floats
+from tacit.exact.canonical import formerly
 from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Approximate, Concentrated, GaussianDP, Neighbours, Rows
 from tacit.mechanisms import RoundedGaussian
@@ -374,8 +375,7 @@ class Expected:
         ratio = None if self.floor is None or self.mean is None else self.mean / self.floor
         return {"lower_bound": self.floor, "ratio": ratio, "reason": self.floor_reason}
 
-    @property
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         return {
             "expected_absolute_error": self.mean,
@@ -383,8 +383,10 @@ class Expected:
             "confidence": self.confidence,
             "about": self.about,
             **({} if self.sampling is None else {"sampling_within": self.sampling}),
-            **({} if self.plain is None else {"differential_privacy": self.plain.record}),
+            **({} if self.plain is None else {"differential_privacy": self.plain.to_dict()}),
         }
+
+    record = formerly("record")
 
 
 NO_GUESS = Guess()

@@ -245,7 +245,7 @@ def paths(where: str, value: Any) -> str | list[str]:
     return [text(where, v) for v in value] if isinstance(value, list) else text(where, value)
 
 
-def words(where: str, value: Any) -> list[str]:
+def texts(where: str, value: Any) -> list[str]:
     """A list of texts, which may be empty."""
     if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
         _refuse(where, value, "be a list of words", 'missing = ["NA"]')
@@ -443,7 +443,7 @@ WORDS: dict[str, Reader] = {
     "levels": names,
     "loss": text,
     "memory": text,
-    "missing": words,
+    "missing": texts,
     "monotone": ways,
     "mu": amount,
     "multiline": flag,
@@ -731,19 +731,19 @@ def described(file: PlanFile, made: Plan) -> dict[str, Any]:
         "digest": made.digest,
         "unit": str(made.unit),
         "budget": dict(file.budget.parameters) | {"kind": file.budget.kind} | _gamma_of(file.limit),
-        "charge": made.charge.record,
-        "in_budget_terms": together(made, made.budget).record,
+        "charge": made.charge.to_dict(),
+        "in_budget_terms": together(made, made.budget).to_dict(),
         "charged_by": made.charged.theorem,
         "releases": [
             {
                 "name": r.name,
-                "statistic": r.ask.statistic.describe(),
+                "statistic": r.ask.statistic.to_dict(),
                 "cells": r.question.numbers,
-                "guarantee": r.guarantee.record,
-                "in_budget_terms": own.record,
+                "guarantee": r.guarantee.to_dict(),
+                "in_budget_terms": own.to_dict(),
                 "share_of_budget": part,
-                "mechanism": r.assignment.describe(),
-                "error": r.expected.record,
+                "mechanism": r.assignment.to_dict(),
+                "error": r.expected.to_dict(),
                 "price_of_privacy": r.expected.floor_record,
             }
             for r, own, part in zip(made.releases, alone(made, made.budget), parts, strict=True)

@@ -64,6 +64,7 @@ from tacit.curator.request import (
 from tacit.curator.selected import assign_clamping_bounds, assign_keys, assign_sparse
 from tacit.curator.synthesised import assign_synthesis
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
+from tacit.exact.canonical import formerly
 from tacit.exact.checks import flag, instance, listed
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import down, up
@@ -521,11 +522,13 @@ class Plan:
         return (self.charged.theorem, *(("compose-random-data",) if self.gamma else ()))
 
     @property
-    def record(self) -> dict[str, Any]:
+    def event_record(self) -> dict[str, Any]:
         """The event for the ledger. An accountant without gammas cannot read a charge under RandomData."""
         if "record" not in self.kept:
             self.kept["record"] = json.dumps(event_record(to_record(self.event), self.gamma, self.priors))
         return cast("dict[str, Any]", json.loads(self.kept["record"]))
+
+    record = formerly("record", "event_record")
 
     def __getitem__(self, name: str) -> Planned:
         if "by name" not in self.kept:

@@ -176,7 +176,7 @@ class SelectedRanks(Assignment):
         each: list[float] = self.counts.middling_half_widths(tail, shares).tolist()
         return GRID * sum(each) / len(each) / max(rows, 1)
 
-    def describe(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The mechanisms for a certificate."""
         return {
             "noise": [m.noise_distribution for m in (self.selection, self.counts) if m is not None],

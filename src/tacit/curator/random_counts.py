@@ -170,7 +170,7 @@ class OnRandomData(Assignment):
             moved = question.form.width * np.maximum(*reach.values()) / rows
             far = np.where(one, moved, far)
         elif self.cells > 1:
-            least = float(self.told(noisy)["exact_below"])
+            least = float(self.released_facts(noisy)["exact_below"])
             low = np.minimum(np.maximum(low, least), found.value)
         alone = _all(exact).reshape(np.shape(found.value))
         return Estimate(
@@ -186,7 +186,7 @@ class OnRandomData(Assignment):
         free = ~_all(self.exact_cells(noisy)).reshape(value.shape)
         total = None
         if self.neighbours is Neighbours.REPLACE_ONE and complete(question) and bool(free.any()):
-            rows = int(self.told(noisy)["rows"])
+            rows = int(self.released_facts(noisy)["rows"])
             total = rows - int(value[~free].sum()) if rows else None
         out = value.copy()
         out[free] = nearest_histogram(value[free], total=total).astype(np.float64)
@@ -214,14 +214,14 @@ class OnRandomData(Assignment):
         return NoisyParts(parts={**noisy.parts, **told}, keys=noisy.keys)
 
     # --- saying ---------------------------------------------------------------------------------------
-    def told(self, noisy: NoisyParts) -> dict[str, Any]:
+    def released_facts(self, noisy: NoisyParts) -> dict[str, Any]:
         """A release's record of itself: the number of rows that decided, and the exact cells. All of it is released."""
         rows = int(np.asarray(noisy.parts[COUNTED])[0])
-        return self.told_of(
+        return self.released_facts_of(
             rows=rows, exact=sum(int(mask.sum()) for mask in self.exact_cells(noisy).values())
         )
 
-    def told_of(self, *, rows: int, exact: int) -> dict[str, Any]:
+    def released_facts_of(self, *, rows: int, exact: int) -> dict[str, Any]:
         """The same, from the number of rows that decided and the number of exact cells."""
         below = self.exact_below(rows) if rows >= 2 and self.cells > 1 else None
         said = {"gamma": str(self.given.gamma), "rows": rows, "exact_cells": exact, "cells": self.cells}
@@ -247,10 +247,10 @@ class OnRandomData(Assignment):
         room = float(self.given.gamma * rows)
         return f"{twice} = {need:,} is more than gamma n = {room:,.6g}"
 
-    def describe(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The mechanism for a certificate."""
-        said = super().describe()
-        return {**said, "random_data": {**self.given.describe(), "cells": self.cells, "rule": self.theorem}}
+        said = super().to_dict()
+        return {**said, "random_data": {**self.given.to_dict(), "cells": self.cells, "rule": self.theorem}}
 
     @property
     def covers(self) -> str:

@@ -23,7 +23,7 @@ from tacit.curator.planning import Plan, Planned
 from tacit.curator.random_counts import OnRandomData
 from tacit.curator.synthesised import SynthesisAssignment, synthetic_record
 from tacit.errors import InvalidParameter, NoLaw
-from tacit.exact.canonical import sha256
+from tacit.exact.canonical import formerly, sha256
 from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Bound, Guarantee
 from tacit.ledger import Correction
@@ -137,13 +137,15 @@ class Release:
         return found
 
     @property
-    def told(self) -> dict[str, Any]:
+    def file_columns(self) -> dict[str, Any]:
         """The columns as files have them: the noisy measurements, if any, come before the values."""
         held = self.columns
         if self.measured is None:
             return held
         keys = {n: c for n, c in held.items() if n not in NUMBERS}
         return {**keys, MEASURED: self.measured, **{n: held[n] for n in NUMBERS}}
+
+    told = formerly("told", "file_columns")
 
     def _days(self, name: str, values: Any) -> Any:
         """Means and quantiles of dates as dates, ends of intervals rounded outwards; other values unchanged.
@@ -177,7 +179,7 @@ class Release:
         """The cells as a pandas DataFrame; its `attrs` say whether it was withdrawn or replaced."""
         import pandas as pd
 
-        made = pd.DataFrame(self.told)
+        made = pd.DataFrame(self.file_columns)
         if self.corrections:
             made.attrs["corrections"] = self.correction
         return made
@@ -253,7 +255,7 @@ class Release:
         """The cells as CSV text, with their quality; no text in it is a formula (`tacit.curator.cells`)."""
         if (held := self._text.get("csv")) is not None:
             return held
-        text = csv_text({**self.told, "quality": self.quality})
+        text = csv_text({**self.file_columns, "quality": self.quality})
         if (
             len(text) <= SHORT
         ):  # its digest and its file are made of one text; a long one is not held for that
@@ -264,7 +266,7 @@ class Release:
         """The cells as an Arrow table, with their quality; its metadata say whether it was withdrawn or replaced."""
         import pyarrow as pa
 
-        made = pa.table({**self.told, "quality": self.quality})
+        made = pa.table({**self.file_columns, "quality": self.quality})
         return made.replace_schema_metadata({"corrections": self.correction}) if self.corrections else made
 
     def to_json(self) -> str:
@@ -322,7 +324,7 @@ def _function(planned: Planned, noisy: NoisyParts) -> dict[str, Any] | None:
     assignment = planned.assignment
     if not isinstance(assignment, FunctionAssignment | TreeAssignment):
         return None
-    return assignment.function(planned.question, noisy).record
+    return assignment.function(planned.question, noisy).to_dict()
 
 
 def read_release(
@@ -338,7 +340,7 @@ def read_release(
     else:
         estimate = planned.assignment.read(planned.question, noisy, planned.ask.confidence)
     assignment = planned.assignment
-    told = assignment.told(noisy) if isinstance(assignment, OnRandomData) else None
+    told = assignment.released_facts(noisy) if isinstance(assignment, OnRandomData) else None
     if agreed is None and (planned.ask.consistent or planned.ask.public is not None):
         estimate = finish(planned.question, planned.assignment, noisy, estimate)
     synthetic = None

@@ -42,10 +42,10 @@ import numpy as np
 from tacit.coupled.noiseless import RowLaw, row_law
 from tacit.coupled.noiseless.answer import call_parts, table_parts
 from tacit.coupled.noiseless.row_laws import as_typed
-from tacit.curator.charging import CONFIDENCE, Number, Price, decimal, flag, stated
+from tacit.curator.charging import CONFIDENCE, Number, Price, decimal, flag, given_price
 from tacit.curator.guesses import Guess, guess_of
 from tacit.errors import InvalidParameter, NoLaw, TacitError, UnknownName
-from tacit.exact.canonical import canonical, canonical_table, sha256
+from tacit.exact.canonical import canonical, canonical_table, formerly, sha256
 from tacit.exact.checks import positive, whole
 from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Always, Guarantee, Pure, RandomData, Unit
@@ -108,7 +108,7 @@ class Given:
             fixed_before=self.fixed_before or plan.fixed_before,
         )
 
-    def describe(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values, covered by the digest of a plan."""
         return {
             "random_data": str(self.gamma),
@@ -116,6 +116,8 @@ class Given:
             "small_cells": bool(self.small_cells),
             "fixed_before": self.fixed_before,
         }
+
+    describe = formerly("describe", method=True)
 
 
 ALWAYS = Given(gamma=Fraction(0))
@@ -163,7 +165,7 @@ class ExactGiven(Given):
         """Its own words only."""
         return self
 
-    def describe(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values: the part of a plan that its digest covers."""
         return {
             "unknown_rows": self.unknown_rows,
@@ -172,6 +174,8 @@ class ExactGiven(Given):
             "assume": self.assume,
             "rectangle": None if self.rectangle is None else list(self.rectangle),
         }
+
+    describe = formerly("describe", method=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,11 +192,13 @@ class SampledGiven(ExactGiven):
     n: int | None = None
     size_epsilon: float | None = None
 
-    def describe(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values: the part of a plan that its digest covers."""
         if self.sampling == "fixed":
             return {"sampling": self.sampling, "n": self.n, "size_epsilon": self.size_epsilon}
         return {"sampling": self.sampling, "rate": self.rate, "known_rows": self.known_rows}
+
+    describe = formerly("describe", method=True)
 
 
 def _sampled(value: Mapping[str, Any]) -> SampledGiven:
@@ -401,22 +407,24 @@ class Query:
                 hint='only noise="bounded" has an interval that holds for certain',
             )  # fmt: skip
 
-    def describe(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values: the part of a plan that its digest covers. Every field, with the price found for it."""
         return {
             "name": self.name,
-            "statistic": self.statistic.describe(),
+            "statistic": self.statistic.to_dict(),
             "weight": str(self.weight),
             "confidence": str(self.confidence),
             "consistent": self.consistent,
             "rows": self.rows,
             "sampling": self.sampling,
-            "public": None if self.public is None else self.public.record,
+            "public": None if self.public is None else self.public.to_dict(),
             "target": None if self.target is None else str(self.target),
-            **({} if self.given is None else {"given": self.given.describe()}),
+            **({} if self.given is None else {"given": self.given.to_dict()}),
             **({"noise": self.noise} if self.noise else {}),
             **({"agree": True} if self.agree else {}),
         }
+
+    describe = formerly("describe", method=True)
 
 
 def _asked_rows(value: object) -> int:
@@ -479,7 +487,7 @@ def query(
         noise=noise,
         agree=agree,
         guess=None if guess is None else guess_of(guess),
-        price=stated(
+        price=given_price(
             epsilon=epsilon,
             delta=delta,
             rho=rho,
@@ -585,7 +593,7 @@ def request_text(
         asks = [replace(a, given=None) if a.given == ALWAYS else a for a in asks]
     parts: dict[str, Any] = {
         "format": form,
-        "unit": Guarantee(bound=Pure(epsilon=0.0), unit=unit).record["unit"],
+        "unit": Guarantee(bound=Pure(epsilon=0.0), unit=unit).to_dict()["unit"],
         "price": _price(total),
         "given": _given(given, typed, at_first),
         "reading": _reading(reading, typed),
@@ -604,7 +612,7 @@ def _ask(a: Query, schema: Schema, typed: bool, at_first: bool) -> dict[str, Any
         "consistent": a.consistent,
         "rows": a.rows,
         "sampling": a.sampling,
-        "public": None if a.public is None else a.public.record,
+        "public": None if a.public is None else a.public.to_dict(),
         "target": None if a.target is None else str(a.target),
         "given": _given(a.given, typed, at_first),
         "noise": a.noise,
@@ -612,7 +620,7 @@ def _ask(a: Query, schema: Schema, typed: bool, at_first: bool) -> dict[str, Any
         "price": _price(a.price),
     }
     return {
-        "statistic": a.statistic.describe() if typed else _statistic(a.statistic, schema, at_first),
+        "statistic": a.statistic.to_dict() if typed else _statistic(a.statistic, schema, at_first),
         **{name: value for name, value in said.items() if value != UNSAID[name]},
     }
 
@@ -620,7 +628,7 @@ def _ask(a: Query, schema: Schema, typed: bool, at_first: bool) -> dict[str, Any
 # --- one spelling -----------------------------------------------------------------------------------------------
 def _statistic(statistic: Statistic, schema: Schema, at_first: bool) -> dict[str, Any]:
     """The fields of the statistic, with one spelling of every number, day and filter."""
-    said, own = statistic.describe(), {f.name for f in fields(statistic)}
+    said, own = statistic.to_dict(), {f.name for f in fields(statistic)}
     spelled = {
         name: _entries(getattr(statistic, name), schema) if name in own else value
         for name, value in said.items()
@@ -713,7 +721,7 @@ def _schema(schema: Schema) -> str:
     """The declarations; their numbers already have one spelling, except for a zero with a sign."""
     if '"-0.0"' not in schema.text:
         return schema.text
-    plain = {name: {k: _unsigned(v) for k, v in said.items()} for name, said in schema.describe().items()}
+    plain = {name: {k: _unsigned(v) for k, v in said.items()} for name, said in schema.to_dict().items()}
     return canonical(plain, what="schema")
 
 
@@ -736,7 +744,7 @@ def _given(given: Given | None, typed: bool, at_first: bool) -> dict[str, Any] |
     """The assumptions in the form of the request. Defaults are left out."""
     if given is None:
         return None
-    said: dict[str, Any] = {**given.describe()}
+    said: dict[str, Any] = {**given.to_dict()}
     if not isinstance(given, ExactGiven):
         said["small_cells"] = given.small_cells
     elif not typed:

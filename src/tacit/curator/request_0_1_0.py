@@ -95,7 +95,7 @@ def plan_text(plan: Plan, mechanism: Told | None = None) -> str:
     total, told = plan.total, mechanism or mechanism_of
     parts = {
         "format": FORMAT,
-        "unit": plan.charge.record["unit"],
+        "unit": plan.charge.to_dict()["unit"],
         "delta": None if total is None or total.delta is None else str(total.delta),
         **({"gamma": str(plan.gamma)} if plan.gamma else {}),
         **({"reading": plan.reading} if plan.reading else {}),
@@ -111,13 +111,13 @@ def plan_text(plan: Plan, mechanism: Told | None = None) -> str:
 def _ask(a: Query) -> dict[str, Any]:
     return {
         "name": a.name,
-        "statistic": a.statistic.describe(),
+        "statistic": a.statistic.to_dict(),
         "weight": str(a.weight),
         "confidence": str(a.confidence),
         "consistent": a.consistent,
         "rows": a.rows,
         "sampling": a.sampling,
-        "public": None if a.public is None else a.public.record,
+        "public": None if a.public is None else a.public.to_dict(),
         "target": None if a.target is None else str(a.target),
         **({} if a.given is None else {"given": _given(a.given)}),
     }
@@ -183,13 +183,13 @@ def _noise(assignment: Assignment) -> list[dict[str, Any]]:
         return [law_of(assignment.mechanism)]
     if isinstance(assignment, FunctionAssignment):
         return [law_of(assignment.fit.mechanism)]
-    stated = [_stated(a.parts, a.mechanism) for a in assignment.noise]
+    stated = [_noise_values(a.parts, a.mechanism) for a in assignment.noise]
     if isinstance(assignment, Selected):
         return [{"selection": _method(assignment.selection), **law_of(assignment.selection)}, *stated]
     return stated
 
 
-def _stated(parts: Sequence[str], mechanism: Any) -> dict[str, Any]:
+def _noise_values(parts: Sequence[str], mechanism: Any) -> dict[str, Any]:
     """The statements about the noise of some parts."""
     if isinstance(mechanism, Laplace):
         return {
@@ -722,7 +722,7 @@ def told_of(plan: Plan) -> list[dict[str, Any]]:
     return [
         {
             "release": r.name,
-            "statistic": _short(_words(r.ask.statistic.describe())),
+            "statistic": _short(_statistic_sentence(r.ask.statistic.to_dict())),
             "price": {"kind": r.guarantee.bound.kind, "words": str(r.guarantee.bound)},
         }
         for r in plan.releases
@@ -734,7 +734,7 @@ def _short(words: str) -> str:
     return shown if len(shown) <= LONGEST else shown[: LONGEST - 3] + "..."
 
 
-def _words(statistic: Mapping[str, Any]) -> str:
+def _statistic_sentence(statistic: Mapping[str, Any]) -> str:
     kind, get = statistic["kind"], statistic.get
     what = {
         "count": f"How many {get('of', 'rows')} there are",

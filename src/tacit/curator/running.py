@@ -23,11 +23,11 @@ from tacit.accounting.codec import to_record
 from tacit.curator.assignments import Applied, Assignment, mu_squared_within
 from tacit.curator.cells import renamed
 from tacit.curator.certificate import with_looks
-from tacit.curator.charging import Number, Price, charge, check_of, stated
+from tacit.curator.charging import Number, Price, charge, check_of, given_price
 from tacit.curator.curator import Curator, _now
 from tacit.errors import InvalidParameter, ReadFailed, TacitError, charge_made
 from tacit.exact.arrays import Floats
-from tacit.exact.canonical import sha256
+from tacit.exact.canonical import formerly, sha256
 from tacit.exact.checks import whole
 from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Bound, Guarantee, People, Unit
@@ -103,16 +103,16 @@ class RunningSeries:
         unit = math.sqrt(self.mechanism.interval_variance)
         return np.array([unit * self.factor.spread(t) for t in range(1, self.factor.steps + 1)])
 
-    def describe(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The defining values, in plain form, that its digest covers."""
         return {
             "kind": "running total",
-            "statistic": self.question.statistic.describe(),
+            "statistic": self.question.statistic.to_dict(),
             "unit": self.question.unit.describe()
             if hasattr(self.question.unit, "describe")
             else str(self.question.unit),
             "neighbours": self.question.unit.neighbours.value,
-            "schema": json.loads(json.dumps(self.question.schema.describe(), default=str)),
+            "schema": json.loads(json.dumps(self.question.schema.to_dict(), default=str)),
             "steps": self.factor.steps,
             "participations": self.factor.participations,
             "separation": self.factor.separation,
@@ -120,9 +120,11 @@ class RunningSeries:
             "grid": f"2^-{GRID}",
             "squared_sensitivity_units": str(self.squared),
             "noise_std_units": str(Fraction(self.mechanism.noise_std)),
-            "price": self.price.describe(),
+            "price": self.price.to_dict(),
             "name": self.name,
         }
+
+    describe = formerly("describe", method=True)
 
     @property
     def squared(self) -> int:
@@ -283,9 +285,9 @@ class RunningTotal:
         labels = [a.labels for a in series.question.axes]
         keys = tuple(tuple(labels[1 + i][k] for i, k in enumerate(place)) for place in np.ndindex(*groups))
         certificate = {
-            **series.describe(),
+            **series.to_dict(),
             "step": step,
-            "guarantee": guarantee.record,
+            "guarantee": guarantee.to_dict(),
             "meaning": guarantee.explain(),
             "covers": "the running total of the table at this step, each by itself, for the noise",
             "numerical_delta": 0.0,
@@ -354,7 +356,7 @@ def _publishable(answer: Any) -> bool:
 
 def series_digest(series: RunningSeries) -> str:
     """The digest that identifies a running total."""
-    return sha256(json.dumps(series.describe(), sort_keys=True))
+    return sha256(json.dumps(series.to_dict(), sort_keys=True))
 
 
 def _guarantee(series: RunningSeries, bound: Bound) -> Guarantee:
@@ -409,7 +411,7 @@ def running_series(
     `by` is the column of the steps, in the order of its keys; `groups` are columns with a running total for each key.
     `of="people"` counts people, each once a step, in at most `participations` steps, `separation` apart.
     """
-    price = stated(
+    price = given_price(
         epsilon=epsilon, delta=delta, rho=rho, mu=mu, within=None, confidence=None, simultaneous=False
     )
     square = None if price is None else mu_squared_within(price)
@@ -487,5 +489,5 @@ def open_running_total(curator: Curator, series: RunningSeries) -> RunningTotal:
     if isinstance(outcome, Recorded):
         return RunningTotal(curator, series, outcome, outcome.charge.sequence, outcome.digest)
     with charge_made():
-        ledger.commit(outcome, json.dumps(series.describe(), sort_keys=True).encode(), data_digest="")
+        ledger.commit(outcome, json.dumps(series.to_dict(), sort_keys=True).encode(), data_digest="")
     return RunningTotal(curator, series, None, outcome.sequence, outcome.digest)

@@ -95,10 +95,10 @@ class Selected(Assignment):
         low, high = selected_intervals(self.selection, noisy.parts["count"], float(1 - confidence) / 2)
         return Estimate(value=value, low=low, high=high)
 
-    def describe(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The mechanism for a certificate."""
         noise = [{"selection": self.selection.method, **self.selection.noise_distribution}]
-        noise += [a.mechanism.stated(a.parts) for a in self.noise]
+        noise += [a.mechanism.to_dict(a.parts) for a in self.noise]
         return {"noise": noise, "chosen": self.reason, "numerical_delta": 0.0}
 
     @property
@@ -286,7 +286,7 @@ class Sparse(Assignment):
         low, high = conditional_intervals(value, noise.log_survival, threshold, reach, tail, least=0)
         return Estimate(value=value.astype(np.float64), low=low, high=high)
 
-    def describe(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The mechanism for a certificate."""
         return {"noise": [self.mechanism.noise_distribution], "chosen": self.reason, "numerical_delta": 0.0}
 
@@ -424,7 +424,7 @@ class Ranks(Assignment):
         )
         return Estimate(value=found.value, low=found.low, high=found.high)
 
-    def describe(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The mechanism for a certificate."""
         return {"noise": [self.mechanism.noise_distribution], "chosen": self.reason, "numerical_delta": 0.0}
 

@@ -141,7 +141,7 @@ class SynthesisAssignment(Assignment):
         )  # fmt: skip
 
     # --- words ------------------------------------------------------------------------------------------
-    def describe(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The mechanisms for a certificate, with the number of their runs."""
         s = self.schedule
         noise = [
@@ -311,7 +311,9 @@ def faults_of_record(
     public = [" x ".join(names[i] for i in m) for m in details["public"]]
     known = {"rows", "stand_for", "columns", "sha256", "measured", "filled_by_noise", "not_for"}
     total, rows, measured = said["stand_for"], said["rows"], said["measured"]
-    lines = list(csv.reader(io.StringIO(text))) if any("\n" in str(v) for v in _words(question)) else None
+    lines = (
+        list(csv.reader(io.StringIO(text))) if any("\n" in str(v) for v in _declared_keys(question)) else None
+    )
     count = len(lines) - 1 if lines is not None else text.count("\n") - 1
     drawn = statistic.draw or min(total, most_rows(len(names)))
     ones = (
@@ -341,7 +343,7 @@ def faults_of_record(
     return [word for word, right in holds.items() if not right]
 
 
-def _words(question: Question) -> list[Any]:
+def _declared_keys(question: Question) -> list[Any]:
     """Declared keys and names, which may have line breaks in a file."""
     axes = question.details["axes"]
     return [v for a in axes for v in (a.column, *a.labels)]

@@ -408,7 +408,7 @@ def told_of(plan: Plan) -> list[dict[str, Any]]:
     if "told" not in plan.kept:
         plan.kept["told"] = [
             (
-                r.name, _short(question_words(r.ask.statistic.describe())), r.guarantee.bound.kind,
+                r.name, _short(question_words(r.ask.statistic.to_dict())), r.guarantee.bound.kind,
                 str(r.guarantee.bound),
             )
             for r in plan.releases

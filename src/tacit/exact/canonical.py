@@ -131,17 +131,21 @@ def _not_plain(what: str) -> InvalidParameter:
     )
 
 
-def formerly(old: str, *, method: bool = False) -> Any:
-    """The old name of `to_dict`, a property or a method, which works for one version and warns."""
+def formerly(old: str, new: str = "to_dict", *, method: bool = False) -> Any:
+    """The old name of a method or property, which works for one version and warns.
 
-    def told(self: Any, *given: Any, **named: Any) -> Any:
-        kind = type(self).__name__
+    A method that was a property under its old name is called; `method` is true if the old name was a method, too.
+    """
+
+    def renamed(self: Any, *given: Any, **named: Any) -> Any:
+        kind, found = type(self).__name__, getattr(self, new)
+        brackets = "()" * callable(found)
         warnings.warn(
-            f"{kind}.{old} is now {kind}.to_dict(); the next version has only the new name",
+            f"{kind}.{old} is now {kind}.{new}{brackets}; the next version has only the new name",
             DeprecationWarning,
             stacklevel=2,
         )
-        return self.to_dict(*given, **named)
+        return found(*given, **named) if brackets else found
 
-    told.__doc__ = "The old name of `to_dict`."
-    return told if method else property(told)
+    renamed.__doc__ = f"The old name of `{new}`."
+    return renamed if method else property(renamed)

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
+from tacit.exact.canonical import formerly
 from tacit.exact.checks import is_number, members, set_fields
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import ball, upper
@@ -229,7 +230,7 @@ class DensityFamily(ABC):
         kept = self._kept()
         return math.prod(self.axis_sizes) if kept is None else int(kept.shape[0])
 
-    def describe(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The family for a record or a certificate."""
         return {
             "family": self.kind,
@@ -237,6 +238,8 @@ class DensityFamily(ABC):
             "high": list(self.box.highs),
             **self.parameters,
         }
+
+    describe = formerly("describe", method=True)
 
     # --- how far a row can go -------------------------------------------------------------------------
     def _products_of_ends(self) -> tuple[float, float]:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from tacit.accounting import events
 from tacit.errors import InvalidParameter, NotCertified
 from tacit.exact.arrays import AnyArray, Floats
+from tacit.exact.canonical import formerly
 from tacit.exact.checks import members, positive, set_fields, whole
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Ball, Exact, ball, exact_parameter, lower, up
@@ -167,13 +168,14 @@ class ReleasedFunction:
             )  # fmt: skip
         return np.asarray(self.norm_bound * self.basis.distance(self.domain.inside(points)))
 
-    @property
-    def words(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The release, in plain values."""
         return {
-            **self.basis.kernel.describe(), "basis": "Karhunen-Loeve by Nystrom's method", "terms": self.basis.terms,
+            **self.basis.kernel.to_dict(), "basis": "Karhunen-Loeve by Nystrom's method", "terms": self.basis.terms,
             "noise_std": self.noise_std, "numerical_delta": self.numerical_delta,
         }  # fmt: skip
+
+    words = formerly("words")
 
 
 FINENESS = 256
@@ -299,7 +301,7 @@ class GaussianProcessRelease(Mechanism):
     def noise_distribution(self) -> dict[str, Any]:
         return {
             "distribution": "Gaussian process, rounded",
-            **self.kernel.describe(),
+            **self.kernel.to_dict(),
             "noise_std": shown(self._noise),
             "spacing": shown(self.step),
             "exact": True,

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from tacit.errors import InvalidParameter, NoLaw, UnitMismatch, UnknownName
+from tacit.exact.canonical import formerly
 from tacit.exact.checks import Numbers, how_many, instance, listed, text
 from tacit.exact.data_classes import dataclass
 from tacit.guarantees import meaning
@@ -209,10 +210,16 @@ class Guarantee:
 
         return replace(self, bound=post_process_bound(self.bound))
 
-    @property
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The guarantee as plain data, for certificates."""
         return to_record(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Guarantee:
+        """The guarantee that `to_dict` gave these plain values of; anything else is refused."""
+        return from_record(values)
+
+    record = formerly("record")
 
 
 def _ind_to_sim(mine: Condition, other: Condition) -> bool:

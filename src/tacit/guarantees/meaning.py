@@ -128,7 +128,7 @@ def semantic_privacy(bound: Approximate, *, slack: float | None = None) -> Seman
 
     `slack` is h; without it h = sqrt(delta), as in the source. For n units at once multiply the failure by n.
     """
-    e, d = _stated(bound)
+    e, d = _epsilon_and_delta(bound)
     if d == 0:
         return SemanticPrivacy(shift=posterior_shift(Pure(epsilon=e)), failure=0.0)
     h = positive("slack", slack) if slack is not None else upper(lambda: ball(d).sqrt())
@@ -141,7 +141,7 @@ def semantic_privacy(bound: Approximate, *, slack: float | None = None) -> Seman
 @law("semantic-privacy-printed", operation="meaning", rests_on="semantic-privacy")
 def semantic_privacy_printed(bound: Approximate) -> float:
     """Groce 2014, Thm 3.1: shift e^{3 epsilon} - 1 + 2 sqrt(delta), with an unknown constant in its probability."""
-    e, d = _stated(bound)
+    e, d = _epsilon_and_delta(bound)
     return upper(lambda: (3 * ball(e)).expm1() + 2 * ball(d).sqrt())
 
 
@@ -192,7 +192,7 @@ def _bound(given: Bound) -> Bound:
     )
 
 
-def _stated(given: Approximate) -> tuple[float, float]:
+def _epsilon_and_delta(given: Approximate) -> tuple[float, float]:
     stated = instance(
         "bound", given, Approximate, must="be an (epsilon, delta) bound", hint="convert it first"
     )

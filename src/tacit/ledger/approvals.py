@@ -94,7 +94,7 @@ class Approvals(Log):
         the ledger knows one.
         """
         person = Person(name=name, roles=roles, key=key)  # type: ignore[arg-type]
-        said = {**person_body(person), "change": flag("change", change), **_said(by, note)}
+        said = {**person_body(person), "change": flag("change", change), **_by_and_note(by, note)}
 
         def work(connection: Connection) -> Entry:
             self._sync(connection)
@@ -106,7 +106,7 @@ class Approvals(Log):
 
     def demand(self, four_eyes: bool, *, by: str = CUSTODIAN, note: str = "") -> Entry:
         """Demands an approval for every charge from now on, or for none."""
-        return self._say("rule", four_eyes=flag("four_eyes", four_eyes), **_said(by, note))
+        return self._say("rule", four_eyes=flag("four_eyes", four_eyes), **_by_and_note(by, note))
 
     def share(
         self,
@@ -210,7 +210,7 @@ class Approvals(Log):
                     hint="a second person must approve it",
                 )  # fmt: skip
             return self._written_down(
-                connection, "approve", request=request, signature=given, **_said(by, note),
+                connection, "approve", request=request, signature=given, **_by_and_note(by, note),
                 **({"signed": signed} if signed else {}),
             )  # fmt: skip
 
@@ -218,7 +218,7 @@ class Approvals(Log):
 
     def close_request(self, number: int, *, by: str, note: str = "") -> Entry:
         """Takes an open request back, or declines it."""
-        return self._say("close", request=whole("number", number, least=1), **_said(by, note))
+        return self._say("close", request=whole("number", number, least=1), **_by_and_note(by, note))
 
     # --- what is said later --------------------------------------------------------------------------
     def note(self, note: str, *, about: int = 0, by: str = CUSTODIAN) -> Entry:
@@ -481,7 +481,7 @@ def _signature(given: Mapping[str, str] | None) -> dict[str, str]:
     return {name: given[name] for name in sorted(names)}
 
 
-def _said(by: str, note: str) -> dict[str, str]:
+def _by_and_note(by: str, note: str) -> dict[str, str]:
     return {"by": text("by", by), "note": shown("note", note, empty=True)}
 
 

@@ -282,7 +282,7 @@ class Request:
         if not isinstance(self.charge, Guarantee):
             raise InvalidParameter(parameter="charge", value=self.charge, must="be a guarantee")
         object.__setattr__(self, "event", plain(self.event, what="event"))
-        object.__setattr__(self, "told", tuple(_told(self.told)))
+        object.__setattr__(self, "told", tuple(_checked_releases(self.told)))
         if not isinstance(self.known_as, tuple) or not all(isinstance(d, str) for d in self.known_as):
             raise InvalidParameter(
                 parameter="known_as", value=type(self.known_as).__name__, must="be a tuple of digests"
@@ -300,7 +300,7 @@ class Request:
         object.__setattr__(self, "exact", exact_amounts(self.charge, self.exact))
 
 
-def _told(given: Any) -> list[dict[str, Any]]:
+def _checked_releases(given: Any) -> list[dict[str, Any]]:
     found = plain(list(given) if isinstance(given, list | tuple) else None, what="told")
     for one in found if isinstance(found, list) else [None]:
         if not isinstance(one, dict) or set(one) != {"release", "statistic", "price"}:

@@ -143,8 +143,7 @@ class State:
             self._words["text"] = canonical_table(texts)
         return str(self._words["text"])
 
-    @property
-    def words(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The entry's record of it."""
         if "said" not in self._words:
             self._words["said"] = written_amounts(self.total), sha256(self.text)
@@ -288,7 +287,7 @@ class History:
         except TacitError as problem:
             if self.summed:
                 return f"says what was not allowed: {problem.message}"
-        if self.summed and state.words != {k: entry.body[k] for k in ("total", "state")}:
+        if self.summed and state.to_dict() != {k: entry.body[k] for k in ("total", "state")}:
             return "states another sum than that of the charges"
         if entry.kind == "reserve":
             self.open[entry.sequence] = entry.digest
@@ -517,11 +516,11 @@ class Log:
     def _write(self, work: Callable[[Connection], T], *, patience: float | None = None) -> T:
         """Runs this in a writing transaction and remembers the last entry, so that a later loss is noticed."""
 
-        def noted(connection: Connection) -> tuple[T, tuple[str, int, str, State] | None]:
+        def with_entry(connection: Connection) -> tuple[T, tuple[str, int, str, State] | None]:
             self._written = None
             return work(connection), self._written
 
-        done, wrote = self._store.write(noted, patience=patience)
+        done, wrote = self._store.write(with_entry, patience=patience)
         # Ctrl-C at the end of the block falls into the inner context, so that the lock is released all the same.
         with self._store.alone(), nullcontext():
             # Unless another thread has caught up, or written, in the meantime.
@@ -565,7 +564,7 @@ class Log:
         last = self._linked(connection, int(at))
         if (last.digest if last else self._start) != digest:
             self._corrupt("ends elsewhere than its head says")
-        self._state = self._stated(last, str(state))
+        self._state = self._checked_state(last, str(state))
         self._sequence, self._digest = int(at), str(digest)
 
     def _linked(self, connection: Connection, top: int) -> Entry | None:
@@ -583,7 +582,7 @@ class Log:
             self._corrupt("ends elsewhere than its head says")
         return entry
 
-    def _stated(self, last: Entry | None, text: str) -> State:
+    def _checked_state(self, last: Entry | None, text: str) -> State:
         if last is None:
             if text != self._first.text:
                 self._corrupt("has a state that was changed")
@@ -676,7 +675,7 @@ class Log:
 
     # --- writing -------------------------------------------------------------------------------------
     def _next(self, kind: str, state: State, **body: Any) -> Entry:
-        said = {"time": now(), **state.words, **body}
+        said = {"time": now(), **state.to_dict(), **body}
         return Entry.new(sequence=self._sequence + 1, previous=self._digest, kind=kind, **said)
 
     def _append(self, connection: Connection, entry: Entry, state: State) -> None:

@@ -227,11 +227,10 @@ class Register:
     def texts(self) -> dict[str, str]:
         """The state's text about it, each part as its canonical text; empty without parts."""
         if not self.kept:
-            self.kept.update({name: canonical(part) for name, part in self._words.items()})
+            self.kept.update({name: canonical(part) for name, part in self._to_dict().items()})
         return self.kept
 
-    @property
-    def _words(self) -> dict[str, Any]:
+    def _to_dict(self) -> dict[str, Any]:
         found: dict[str, Any] = {}
         if self.people:
             found["people"] = {name: person_body(p) for name, p in self.people.items()}

@@ -644,7 +644,7 @@ class Store:
     # --- transactions --------------------------------------------------------------------------------
     def read(self, work: Callable[[Connection], T]) -> T:
         """Runs this in a transaction that sees one state of the ledger and writes nothing."""
-        return self._told(lambda: self._once(self.reading, work), self.wait_seconds)
+        return self._translated(lambda: self._once(self.reading, work), self.wait_seconds)
 
     def write(
         self, work: Callable[[Connection], T], *, fresh: bool = False, patience: float | None = None
@@ -655,13 +655,13 @@ class Store:
         may affect the database only.
         """
         wait = self.wait_seconds if patience is None else max(patience, self.wait_seconds)
-        return self._told(lambda: self._once(lambda: self.writing(fresh=fresh, wait=wait), work), wait)
+        return self._translated(lambda: self._once(lambda: self.writing(fresh=fresh, wait=wait), work), wait)
 
     def _once(self, transaction: Callable[[], Any], work: Callable[[Connection], T]) -> T:
         with transaction() as connection:
             return work(connection)
 
-    def _told(self, attempt: Callable[[], T], wait: float) -> T:
+    def _translated(self, attempt: Callable[[], T], wait: float) -> T:
         """Turns errors of the database into ours. They are raised outside of any handler, so that no context
         remains.
         """

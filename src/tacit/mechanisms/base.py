@@ -504,7 +504,7 @@ class Mechanism(ABC):
         guarantee = Guarantee(bound=self.bound, unit=unit)
         return {
             "format": "tacit mechanism certificate 1",
-            "guarantee": guarantee.record,
+            "guarantee": guarantee.to_dict(),
             "meaning": guarantee.explain(),
             "unit": str(unit),
             "neighbours": unit.neighbours.value,
@@ -651,8 +651,8 @@ class PartNoise(Mechanism):
     def mean_variances(self, parts: int) -> list[float]:
         """The variance of a cell, for each part the mean over its cells."""
 
-    def stated(self, parts: Sequence[str]) -> dict[str, Any]:
-        """The certificate's statement about the noise of these parts."""
+    def to_dict(self, parts: Sequence[str] = ()) -> dict[str, Any]:
+        """The noise of these parts as plain values, for a certificate."""
         return self.noise_distribution
 
 

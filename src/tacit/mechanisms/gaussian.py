@@ -430,7 +430,7 @@ class RoundedGaussian(ShapedMechanism, CellNoise):
             "exact": True,
         }
 
-    def stated(self, parts: Sequence[str]) -> dict[str, Any]:
+    def to_dict(self, parts: Sequence[str] = ()) -> dict[str, Any]:
         steps = self.sensitivity.squared_steps(self.step) if isinstance(self.sensitivity, L2) else None
         return {
             "parts": list(parts),

@@ -140,7 +140,7 @@ class Laplace(AdditiveMechanism, CellNoise):
             "exact": True,
         }
 
-    def stated(self, parts: Sequence[str]) -> dict[str, Any]:
+    def to_dict(self, parts: Sequence[str] = ()) -> dict[str, Any]:
         return {
             "parts": list(parts),
             "distribution": "discrete Laplace",
@@ -516,7 +516,7 @@ class Staircase(AdditiveMechanism, CellNoise):
     def exact_epsilon(self) -> Fraction:
         return epsilon_parameter(self.epsilon)
 
-    def stated(self, parts: Sequence[str]) -> dict[str, Any]:
+    def to_dict(self, parts: Sequence[str] = ()) -> dict[str, Any]:
         return {
             "parts": list(parts),
             "distribution": "staircase",

@@ -53,8 +53,7 @@ class CheckedDistance:
     neighbours: Neighbours
     functions: tuple[Any, ...] = field(default=(), repr=False, compare=False)
 
-    @property
-    def words(self) -> str:
+    def summary(self) -> str:
         """The result of the check, in a sentence."""
         return (
             f"{CLAIM}: checked on all {self.tables} tables of up to {self.rows} rows of {self.values} values; "
@@ -212,7 +211,7 @@ class StatisticByTest(_ByTest):
         """Conditions of the guarantee besides the theorem."""
         if self.proof:
             return (f"{CLAIM}: declared, by {self.proof}",)
-        return (f"{UNCHECKED}{CLAIM}",) if self.checked is None else (self.checked.words,)
+        return (f"{UNCHECKED}{CLAIM}",) if self.checked is None else (self.checked.summary(),)
 
     def certificate_for(self, unit: Unit) -> dict[str, Any]:
         """The promise as plain JSON, with its assumptions."""
@@ -229,7 +228,7 @@ class StatisticByTest(_ByTest):
                 )
         promise = Guarantee(bound=self.bound, unit=unit, declared=self.assumptions)
         told = {
-            "guarantee": promise.record,
+            "guarantee": promise.to_dict(),
             "meaning": promise.explain(),
             "assumptions": list(self.assumptions),
         }

@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tacit.curator.assignments import Applied, Assignment, NoisyParts, cells_of, groups_of, pure_within
 from tacit.curator.cells import RULE
 from tacit.curator.certificate import CIPHER, SEEDED, versions
-from tacit.curator.charging import Number, Price, charge, stated
+from tacit.curator.charging import Number, Price, charge, given_price
 from tacit.curator.contributing import SharePlan
 from tacit.curator.curator import Curator
 from tacit.curator.functions.fits import PureDensity
@@ -103,7 +103,7 @@ class Joint:
     ) -> Joint:
         """The agreement about one statistic or several, at one price."""
         given = [asked] if isinstance(asked, Statistic | Query) else list(asked)
-        total = stated(
+        total = given_price(
             epsilon=epsilon, delta=delta, rho=rho, mu=mu, within=None, confidence=None, simultaneous=False
         )
         if total is None:
@@ -163,7 +163,7 @@ class Joint:
         return {
             "format": FORMAT,
             "joint": asked,
-            "sizes": self.sizes.describe(),
+            "sizes": self.sizes.to_dict(),
             "rows": self.most_rows,
             "graph_delta": str(Fraction(self.graph_delta)),
         }
@@ -321,10 +321,10 @@ class Joint:
             return bytes.fromhex(self._plan.digest)
         said: dict[str, Any] = {
             "plan": self.summed(self.price.bound(), remaining=self.sizes.holders, protocol=1).digest,
-            "sizes": self.sizes.describe(),
+            "sizes": self.sizes.to_dict(),
             "rows": self.most_rows,
         }
-        said |= {"ring": self.ring.record} if self.ring.side else {}
+        said |= {"ring": self.ring.to_dict()} if self.ring.side else {}
         return bytes.fromhex(sha256(canonical(said, what="agreement")))
 
     def vector(self, answers: Sequence[NoisyParts]) -> Words:
@@ -355,7 +355,7 @@ class Joint:
 
     def check(self, curator: Curator) -> SharePlan:
         """This curator's share of the plan, if its schema and unit equal those of the agreement."""
-        mine, ours = curator.schema.describe(), self.schema.describe()
+        mine, ours = curator.schema.to_dict(), self.schema.to_dict()
         if mine != ours or curator.unit != self.unit:
             names = sorted(n for n in {*mine, *ours} if mine.get(n) != ours.get(n))
             raise InvalidParameter(
@@ -471,8 +471,8 @@ def _made(joint: Joint, found: SecureSum, session: Session) -> dict[str, Any]:
     told = {
         "session": session.id.hex(),
         "transcript": found.transcript.hex(),
-        "sizes": joint.sizes.describe(),
-        **({"ring": joint.ring.record} if joint.ring.side else {}),
+        "sizes": joint.sizes.to_dict(),
+        **({"ring": joint.ring.to_dict()} if joint.ring.side else {}),
         "remaining": list(found.remaining),
         "holders": [k.hex() for k in session.keys],
         "commitments": {str(i): c for i, c in sorted(found.commitments.items())},

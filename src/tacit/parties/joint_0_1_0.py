@@ -22,14 +22,19 @@ def joint_text(plan: Plan) -> str:
 
 def _mechanism(_: Plan, planned: Planned) -> dict[str, Any]:
     assignment = planned.assignment
-    noise = [_stated(a.mechanism, list(a.parts)) for a in assignment.noise]
+    noise = [_noise_values(a.mechanism, list(a.parts)) for a in assignment.noise]
     said: dict[str, Any] = {"noise": noise, "numerical_delta": 0.0}
     if isinstance(assignment, JointFunction):
         fit = assignment.fit
         told = {**fit_of(fit), "noise_std": fit.widest, "noise": _law(fit.joint)}
         numbers = fit.plan.family.coefficients - 1
         reason = f"Laplace in Pólya shares on {numbers} numbers, which are the whole function"
-        return {**said, "noise": [_stated(fit.joint, ["numbers"]), *noise], "chosen": reason, "fit": told}
+        return {
+            **said,
+            "noise": [_noise_values(fit.joint, ["numbers"]), *noise],
+            "chosen": reason,
+            "fit": told,
+        }
     first = next((m for m in assignment.mechanisms if isinstance(m, JointNoise)), None)
     if first is None:
         return {**said, "chosen": assignment.reason}
@@ -37,7 +42,7 @@ def _mechanism(_: Plan, planned: Planned) -> dict[str, Any]:
     return {**said, "chosen": f"{name} noise of {first.honest} honest holders"}
 
 
-def _stated(noise: Mechanism, parts: list[str]) -> dict[str, Any]:
+def _noise_values(noise: Mechanism, parts: list[str]) -> dict[str, Any]:
     if not isinstance(noise, JointNoise):
         return _law(noise)
     more = {"parts": parts, "share": f"1/{noise.honest}", "remaining": noise.remaining}
@@ -61,4 +66,4 @@ def _law(noise: Mechanism) -> dict[str, Any]:
             "exact": True,
         }
     assert isinstance(noise, RingChance)
-    return {"distribution": "none: the chance that a ring of masks fails", **noise.ring.record}
+    return {"distribution": "none: the chance that a ring of masks fails", **noise.ring.to_dict()}

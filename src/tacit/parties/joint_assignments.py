@@ -65,7 +65,7 @@ class RingChance(PartNoise):
 
     @property
     def noise_distribution(self) -> dict[str, Any]:
-        return {"distribution": "none: the chance that a ring of masks fails", **self.ring.record}
+        return {"distribution": "none: the chance that a ring of masks fails", **self.ring.to_dict()}
 
     def release_parts(
         self, parts: Sequence[AnyArray], *, cells: Callable[[], AnyArray], source: Source | None
@@ -175,10 +175,12 @@ class JointDensityFit(PureDensityFit):
         """By Gauss's inequality, as for Laplace noise: sums of whole Laplace noises and more are log-concave."""
         return 1.0, max(2 / (3 * math.sqrt(1 - level)), math.sqrt(8 / 3))
 
-    @property
-    def words(self) -> dict[str, Any]:
-        told = PureDensityFit.words.fget(self)  # type: ignore[attr-defined]
-        return {**told, "noise_std": self.widest, "noise": self.joint.noise_distribution}
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            **PureDensityFit.to_dict(self),
+            "noise_std": self.widest,
+            "noise": self.joint.noise_distribution,
+        }
 
     @property
     def about(self) -> str:
@@ -209,9 +211,9 @@ class JointFunction(FunctionAssignment):
             dict.fromkeys([*self.fit.theorems, *more, *(["compose-approximate-basic"] if more else [])])
         )
 
-    def describe(self) -> dict[str, Any]:
-        noise = [self.fit.joint.stated(["numbers"]), *(a.mechanism.stated(a.parts) for a in self.noise)]
-        return {"noise": noise, "chosen": self.reason, "numerical_delta": 0.0, "fit": self.fit.words}
+    def to_dict(self) -> dict[str, Any]:
+        noise = [self.fit.joint.to_dict(["numbers"]), *(a.mechanism.to_dict(a.parts) for a in self.noise)]
+        return {"noise": noise, "chosen": self.reason, "numerical_delta": 0.0, "fit": self.fit.to_dict()}
 
     def run(self, question: Question, cells: Sequence[Cells], *, source: Source | None) -> NoisyParts:
         (rows,) = cells

@@ -114,7 +114,7 @@ class JointNoise(CellNoise):
     def _terms(self) -> float:
         """The number of Laplace variables whose sum has this kurtosis."""
 
-    def stated(self, parts: Sequence[str]) -> dict[str, Any]:
+    def to_dict(self, parts: Sequence[str] = ()) -> dict[str, Any]:
         return {
             **self.noise_distribution,
             "parts": list(parts),

@@ -16,6 +16,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from tacit.errors import BadMessage, InvalidParameter
+from tacit.exact.canonical import formerly
 from tacit.exact.checks import refuse_if, set_fields, whole
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import up
@@ -77,7 +78,7 @@ class Sizes:
         """The ratio of the noise's standard deviation to one curator's, for this number of remaining holders."""
         return math.sqrt(remaining / self.honest)
 
-    def describe(self) -> dict[str, int]:
+    def to_dict(self) -> dict[str, int]:
         """Plain values for digests and certificates."""
         return {
             "holders": self.holders,
@@ -86,6 +87,8 @@ class Sizes:
             "threshold": self.threshold,
             "appearances": self.appearances,
         }
+
+    describe = formerly("describe", method=True)
 
     def __str__(self) -> str:
         return (
@@ -264,8 +267,7 @@ class Ring:
             here += gone[(place + self.side) % sizes.holders] - gone[place]
         return False
 
-    @property
-    def record(self) -> dict[str, int | float]:
+    def to_dict(self) -> dict[str, int | float]:
         """Plain values for certificates."""
         return {
             "neighbours": 2 * self.side,
@@ -372,7 +374,7 @@ class Session:
             raise InvalidParameter(parameter="nonce", value=len(self.nonce), must="be 32 bytes, as `about`")
         refuse_if(self.protocol not in (1, PROTOCOL), "protocol", self.protocol, f"be 1 or {PROTOCOL}")
         object.__setattr__(self, "keys", keys)
-        sizes = repr(sorted(self.sizes.describe().items())).encode()
+        sizes = repr(sorted(self.sizes.to_dict().items())).encode()
         parts = (
             sizes,
             str(self.length).encode(),

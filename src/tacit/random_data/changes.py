@@ -421,7 +421,10 @@ def sample_sensitivities(
                 value=f"shape {sample.shape}",
                 must=f"draw {n + 1} rows when asked for them",
             )
-        one, other = _told(statistic, sample[:n]), _told(statistic, np.delete(sample, n - 1, axis=0))
+        one, other = (
+            _statistic_value(statistic, sample[:n]),
+            _statistic_value(statistic, np.delete(sample, n - 1, axis=0)),
+        )
         moved = abs(one - other)
         if not math.isfinite(moved):
             raise InvalidParameter(
@@ -434,7 +437,7 @@ def sample_sensitivities(
     return found
 
 
-def _told(statistic: Callable[[npt.NDArray[Any]], float], sample: npt.NDArray[Any]) -> float:
+def _statistic_value(statistic: Callable[[npt.NDArray[Any]], float], sample: npt.NDArray[Any]) -> float:
     """The statistic of public rows, as one number."""
     try:
         return float(statistic(sample))

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
+from tacit.exact.canonical import formerly
 from tacit.exact.checks import positive, set_fields, whole
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact, exact_parameter
@@ -137,7 +138,7 @@ class RandomDensity:
             publishable=made.publishable,
         )
 
-    def describe(self, *, occupied: int | None = None) -> dict[str, Any]:
+    def to_dict(self, *, occupied: int | None = None) -> dict[str, Any]:
         """Errors without data: with this many occupied cells, and for differential privacy at the same epsilon."""
         below = self.histogram.exact_below
         named = self.bins if occupied is None else whole("occupied", occupied, least=0)
@@ -152,3 +153,5 @@ class RandomDensity:
             "noise_error": self.noise_error(noisy_cells=noisy),
             "plain_noise_error": self.noise_error(noisy_cells=self.bins),
         }
+
+    describe = formerly("describe", method=True)

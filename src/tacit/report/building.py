@@ -545,11 +545,11 @@ def _measure(statistic: Mapping[str, Any], schema: Mapping[str, Any], own: Mappi
 def _in_words(statistic: Mapping[str, Any], words: PublicWords) -> dict[str, Any]:
     """The statistic with the labels of its columns."""
 
-    def told(value: Any) -> Any:
+    def labelled(value: Any) -> Any:
         if isinstance(value, str):
             return words.column(value)
         if isinstance(value, list | tuple):
-            return [told(v) for v in value]
+            return [labelled(v) for v in value]
         return (
             {**value, "column": words.column(value["column"])}
             if isinstance(value, Mapping) and "column" in value
@@ -557,7 +557,7 @@ def _in_words(statistic: Mapping[str, Any], words: PublicWords) -> dict[str, Any
         )
 
     named = ("column", "columns", "by", "numerator", "denominator", "label", "outcome")
-    return {name: told(value) if name in named else value for name, value in statistic.items()}
+    return {name: labelled(value) if name in named else value for name, value in statistic.items()}
 
 
 def _population(planned: Planned) -> str:

@@ -595,12 +595,19 @@ def field_map(
     bottom = FIELD_HEAD + len(up) * FIELD_ROW
     for k in _some(len(up), 6):
         y = FIELD_HEAD + row[up[k]] * FIELD_ROW + FIELD_ROW / 2 + 4
-        parts.append(tag("text", _words(up[k]), x=0, y=y, class_="tick"))
+        parts.append(tag("text", _place_text(up[k]), x=0, y=y, class_="tick"))
     for k in _some(len(across), 4):
         x = FIELD_LABELS + (k + 0.5) * width
         anchor = "start" if k == 0 else "end" if k == len(across) - 1 else "middle"
         parts.append(
-            tag("text", _words(across[k]), x=f"{x:.2f}%", y=bottom + 15, text_anchor=anchor, class_="tick")
+            tag(
+                "text",
+                _place_text(across[k]),
+                x=f"{x:.2f}%",
+                y=bottom + 15,
+                text_anchor=anchor,
+                class_="tick",
+            )
         )
     parts.append(
         tag("text", f"{columns[0]} →", x="100%", y=bottom + 32, text_anchor="end", class_="axis-name")
@@ -614,7 +621,7 @@ def field_map(
     return picture(id, title, description, bottom + FIELD_FOOT, parts, class_="heat-map")
 
 
-def _words(key: Key) -> str:
+def _place_text(key: Key) -> str:
     """A place on an axis: three digits are enough there."""
     return three(key) if isinstance(key, float) else key_words(key)
 

@@ -349,14 +349,17 @@ def draw_prices(
         axes.set_ylim(low, 3 * max(map(max, errors.values())))
         axes.legend(loc="upper right", frameon=True, framealpha=0.95, edgecolor="none", fontsize=9)
         label(
-            axes, f"What privacy costs: {_words(problem, n, about)}", "epsilon", "worst expected error (L1)"
+            axes,
+            f"What privacy costs: {_problem_text(problem, n, about)}",
+            "epsilon",
+            "worst expected error (L1)",
         )
         axes.grid(which="minor", color="#f1f3f5", linewidth=0.4)
         axes.spines["left"].set_color(MUTED)
         figure.savefig(path, dpi=150, facecolor="white")
 
 
-def _words(problem: str, n: int, about: dict[str, Any]) -> str:
+def _problem_text(problem: str, n: int, about: dict[str, Any]) -> str:
     if problem == "count":
         return f"a count on 0..{n}"
     kind = about.get("neighbours")

@@ -57,13 +57,12 @@ class Written:
     libraries: Mapping[str, str] = field(default_factory=dict)
     form: int = FORM
 
-    @property
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The record in the form of the manifest."""
         spent, left = self.standing
         truth = None if self.truth is None else {n: [_plain(v) for v in c] for n, c in self.truth.items()}
         return {
-            "form": self.form, "title": self.title, "spent": spent.record, "left": left.record,
+            "form": self.form, "title": self.title, "spent": spent.to_dict(), "left": left.to_dict(),
             "exports": list(self.exports),
             "corrections": [{n: getattr(c, n) for n in _CORRECTION} for c in self.corrections],
             "replaces": list(self.replaces), "signed_by": self.signed_by, "truth": truth,
@@ -84,7 +83,7 @@ class Written:
             truth=None if truth is None else {n: [_number(v) for v in c] for n, c in truth.items()},
             libraries=dict(said["libraries"]),
         )  # fmt: skip
-        if found.record != dict(said):
+        if found.to_dict() != dict(said):
             raise ValueError("it has other words")
         return found
 
@@ -161,7 +160,7 @@ def write_release(
             digests = {name: sha256(body) for name, body in made.items()}
             by_digest = isinstance(last.certificate["plan"]["releases"], dict)
             listed = manifest(
-                digests, plan=plan.digest, ledger=last.certificate["ledger"], written=written.record,
+                digests, plan=plan.digest, ledger=last.certificate["ledger"], written=written.to_dict(),
                 releases=[r.name for r in releases] if by_digest else (),
             )  # fmt: skip
             made["manifest.json"] = (json_text(signed(listed, key)) + "\n").encode()

@@ -243,7 +243,7 @@ def budget_section(view: ReportView) -> Markup:
         tag("h3", "The budget", id="budget"),
         tag("p", f"In {budget.kind}.", class_="question"),
         budget_bar(view),
-        _words(budget),
+        _budget_facts(budget),
         _meaning(budget),
         _parts(view),
         class_="budget-part",
@@ -287,7 +287,7 @@ def budget_bar(view: ReportView) -> Markup:
     )
 
 
-def _words(budget: BudgetView) -> Markup:
+def _budget_facts(budget: BudgetView) -> Markup:
     entries = [
         ("Whole budget", budget.total_words), ("Spent", budget.spent_words), ("Left", budget.remaining_words),
     ]  # fmt: skip

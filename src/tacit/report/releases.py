@@ -146,21 +146,21 @@ def finding(view: ReleaseView) -> str:
     if view.kind.startswith("quantile") and shares:
         return "; ".join(map(_quantile, usable)) + "."
     if len(usable) == 1 and not view.columns:
-        return f"{_words(usable[0])}."
+        return f"{_cell_text(usable[0])}."
     if len(usable) == 1:
-        return f"Only {_words(usable[0])} can be used."
+        return f"Only {_cell_text(usable[0])} can be used."
     if view.kind in ("margins", "hierarchy", "clamping bounds"):
         return f"{view.total:,} values; the table below has all that are shown."
     most = max(usable, key=lambda c: c.value or 0.0)
     least = min(usable, key=lambda c: c.value or 0.0)
     if most.value == least.value:
         return f"All {len(usable):,} values are {most.figures.value}."
-    told = f"Largest: {_words(most)}. Smallest: {_words(least)}."
+    told = f"Largest: {_cell_text(most)}. Smallest: {_cell_text(least)}."
     if len(usable) < view.total and view.rest is None:
         some = f"Of the {len(usable):,} of {view.total:,} that can be used"
-        told = f"{some}: largest {_words(most)}; smallest {_words(least)}."
+        told = f"{some}: largest {_cell_text(most)}; smallest {_cell_text(least)}."
     elif view.rest is not None:
-        return f"Largest: {_words(most)}."
+        return f"Largest: {_cell_text(most)}."
     if most.low is not None and least.high is not None and most.low <= least.high:
         told += " Their intervals overlap: the noise does not tell them apart."
     if most.flag == UNJUDGED:
@@ -191,7 +191,7 @@ def _synthetic(view: ReleaseView) -> str:
     )
 
 
-def _words(cell: CellView) -> str:
+def _cell_text(cell: CellView) -> str:
     told = cell.figures
     name = ", ".join(key_words(k) for k in cell.keys)
     ends = f" ({told.interval})" if cell.low is not None and cell.low != cell.high else ""

@@ -204,18 +204,18 @@ def survival_finding(view: ReleaseView) -> str:
         (median,) = _held(view, group, "median")
         (mean,) = _held(view, group, "restricted mean")
         if median.value is not None:
-            told.append(f"{name}half had the event by {_words(median)}")
+            told.append(f"{name}half had the event by {_cell_text(median)}")
         elif mean.value is not None:
-            told.append(f"{name}mean time of the first {key_words(mean.keys[-1])}: {_words(mean)}")
+            told.append(f"{name}mean time of the first {key_words(mean.keys[-1])}: {_cell_text(mean)}")
         else:
             told.append(f"{name}the curve ends before half had the event")
     for cell in view.cells:
         if cell.keys[-2] == "hazard ratio" and cell.value is not None:
-            told.append(f"hazard ratio ({', '.join(map(key_words, cell.keys[:-2]))}): {_words(cell)}")
+            told.append(f"hazard ratio ({', '.join(map(key_words, cell.keys[:-2]))}): {_cell_text(cell)}")
     return f"{'; '.join(told)}."
 
 
-def _words(cell: CellView) -> str:
+def _cell_text(cell: CellView) -> str:
     return f"{cell.figures.value} ({cell.figures.interval})"
 
 

@@ -407,7 +407,7 @@ def _fit(release: Release) -> CheckResult:
     order = [*WORDS.values()]
     told = np.array([order.index(word) for word in release.quality], dtype=np.int8)
     wrong = []
-    if not set(release.quality) <= set(rule.words):
+    if not set(release.quality) <= set(rule.vocabulary):
         wrong.append("a quality word does not belong to its rule")
     if not rule.judges and not bool(np.all(np.isnan(low) & np.isnan(high))):
         wrong.append("it has an interval, although nothing was spent on one")
@@ -446,7 +446,7 @@ def _function(release: Release, said: Mapping[str, Any]) -> Iterator[CheckResult
         numbers[:] = steps
         noisy = NoisyParts(parts={"numbers": numbers})
         again = assignment.read(question, noisy, release.planned.ask.confidence)
-        same = assignment.function(question, noisy).record == told and all(
+        same = assignment.function(question, noisy).to_dict() == told and all(
             _close(np.ravel(getattr(again, n)), np.ravel(getattr(release.estimate, n))) for n in ENDS
         )
     except Exception:  # whatever a changed certificate makes a reader raise
@@ -486,7 +486,7 @@ def _on_random_data(release: Release, said: Mapping[str, Any]) -> Iterator[Check
     try:
         told, exact = said["random_data"], _exact(release)
         possible = assignment.may_tell(rows=told["rows"], exact=told["exact_cells"])
-        again = assignment.told_of(rows=told["rows"], exact=told["exact_cells"])
+        again = assignment.released_facts_of(rows=told["rows"], exact=told["exact_cells"])
         alone, pair = int(exact.sum()), len(assignment.counts) > 1
         # A share shows where both of its counts are exact, and not where one of them is.
         most = alone + (exact.size if pair else 0)

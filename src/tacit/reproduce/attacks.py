@@ -43,7 +43,7 @@ BEFORE = "#b42318"
 COLUMNS = ("attack", "release", "epsilon", "right", "standard_error", "guessing", "bound")
 
 
-def told(bars: Sequence[Bar]) -> tuple[tuple[float | str, ...], ...]:
+def table_rows(bars: Sequence[Bar]) -> tuple[tuple[float | str, ...], ...]:
     """The bars as rows of a table; a release without a guarantee has no epsilon and no bound."""
     return tuple(
         (

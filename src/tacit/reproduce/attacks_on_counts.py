@@ -38,7 +38,7 @@ from tacit.reproduce.attacks import (
     on_linkage,
     on_two_releases,
     release_from,
-    told,
+    table_rows,
 )
 from tacit.reproduce.base import Made, Reproduction
 from tacit.sources import integer
@@ -502,7 +502,7 @@ def make_attack_before_after() -> Made:
         "Who guesses right with probability g without the data of a person is right with probability at most "
         "g e^ε / (1 - g + g e^ε) afterwards; of two releases, with 2ε.",
     )
-    return Made(columns=COLUMNS, rows=told(bars), notes=notes, draw=lambda: draw_panels(bars, TITLES))
+    return Made(columns=COLUMNS, rows=table_rows(bars), notes=notes, draw=lambda: draw_panels(bars, TITLES))
 
 
 ATTACK_BEFORE_AFTER = Reproduction(

@@ -34,7 +34,7 @@ def _table(call: WebCall, *, ask: bool = False) -> Row:
     return table
 
 
-def _said(call: WebCall, table: Row) -> dict[str, Any]:
+def _table_values(call: WebCall, table: Row) -> dict[str, Any]:
     said = json.loads(table["declaration"])
     standing = call.desk.standing(table, call.person)
     return {
@@ -46,12 +46,12 @@ def _said(call: WebCall, table: Row) -> dict[str, Any]:
 
 def tables(call: WebCall) -> Any:
     """The tables that the token's owner may see."""
-    return {"tables": [_said(call, t) for t in call.desk.tables(call.person)]}
+    return {"tables": [_table_values(call, t) for t in call.desk.tables(call.person)]}
 
 
 def table(call: WebCall) -> Any:
     """One table with its declarations."""
-    return _said(call, _table(call))
+    return _table_values(call, _table(call))
 
 
 def spent(call: WebCall) -> Any:

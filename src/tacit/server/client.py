@@ -153,7 +153,7 @@ def words_of(asked: Any) -> dict[str, Any]:
         )
     query = asked if isinstance(asked, Query) else None
     statistic: Any = asked.statistic if isinstance(asked, Query) else asked
-    found = _statistic(statistic.describe())
+    found = _statistic(statistic.to_dict())
     if getattr(statistic, "interval", True) is False:
         found["interval"] = False
     if query is not None:

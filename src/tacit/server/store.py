@@ -162,7 +162,7 @@ class ServerStore:
 
     def create(self) -> None:
         """Makes the missing tables. Servers that start at once take turns."""
-        with self._told():
+        with self._database_errors():
             if self.database:
                 with self._engine.begin() as connection:
                     connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7234501)")
@@ -176,7 +176,7 @@ class ServerStore:
                     _complete(connection, None)
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _database_errors(self) -> Iterator[None]:
         gone = False
         try:
             yield
@@ -195,7 +195,7 @@ class ServerStore:
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
         """One transaction; on SQLite writers take turns from its beginning."""
-        with self._told(), self._engine.begin() as connection:
+        with self._database_errors(), self._engine.begin() as connection:
             yield connection
 
     @contextmanager
@@ -217,13 +217,13 @@ class ServerStore:
         query = sa.select(table).where(*(table.c[k] == v for k, v in where.items()))
         query = query if order is None else query.order_by(order)
         query = query.limit(most) if most else query
-        with self._told(), self._engine.connect().execution_options(readonly=True) as connection:
+        with self._database_errors(), self._engine.connect().execution_options(readonly=True) as connection:
             return [dict(r._mapping) for r in connection.execute(query)]
 
     def newest(self, table: sa.Table, order: Any, most: int, *where: Any) -> list[Row]:
         """The newest rows that meet these conditions."""
         query = sa.select(table).where(*where).order_by(order.desc()).limit(most)
-        with self._told(), self._engine.connect().execution_options(readonly=True) as connection:
+        with self._database_errors(), self._engine.connect().execution_options(readonly=True) as connection:
             return [dict(r._mapping) for r in connection.execute(query)]
 
     def add(self, table: sa.Table, /, **values: Any) -> None:

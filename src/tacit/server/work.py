@@ -41,20 +41,20 @@ def plan_text(place: Values, asked: Values, analyst: str) -> str:
     data = {**said["data"], "table": place["name"]}
     if place["version"]:
         data["version"] = place["version"]
-    lines = ["[data]", *_words(data), "", "[protect]", *_words(said["protect"]), ""]
+    lines = ["[data]", *_toml_lines(data), "", "[protect]", *_toml_lines(said["protect"]), ""]
     for name, column in said["schema"].items():
-        lines += [f"[schema.{toml_key(name)}]", *_words(column), ""]
-    lines += ["[budget]", *_words({**said["budget"], "analyst": analyst}), ""]
+        lines += [f"[schema.{toml_key(name)}]", *_toml_lines(column), ""]
+    lines += ["[budget]", *_toml_lines({**said["budget"], "analyst": analyst}), ""]
     if asked.get("spend"):
-        lines += ["[spend]", *_words(asked["spend"]), ""]
+        lines += ["[spend]", *_toml_lines(asked["spend"]), ""]
     if asked.get("title"):
-        lines += ["[report]", *_words({"title": asked["title"]}), ""]
+        lines += ["[report]", *_toml_lines({"title": asked["title"]}), ""]
     for release in asked.get("releases", ()):
-        lines += ["[[release]]", *_words(release), ""]
+        lines += ["[[release]]", *_toml_lines(release), ""]
     return "\n".join(lines)
 
 
-def _words(table: Values) -> list[str]:
+def _toml_lines(table: Values) -> list[str]:
     return [f"{toml_key(str(word))} = {_toml(value)}" for word, value in table.items()]
 
 
@@ -198,7 +198,7 @@ def quote(place: Values, asked: Any, analyst: str, limits: Values) -> dict[str, 
     rows = _plan_rows(plan)
     return {
         **said,
-        "fit": fit.record,
+        "fit": fit.to_dict(),
         "key": key,
         "price": priced(plan.charge),
         "left": priced(fit.left),
@@ -244,7 +244,7 @@ def request(place: Values, asked: Any, analyst: str, limits: Values, note: str) 
     plan = file.plan()
     with curator_of(place, file) as curator:
         number = curator.request(plan, key=key_of(place, plan, analyst), note=note)
-        return {"request": number, "plan": plan.digest, "charge": plan.charge.record}
+        return {"request": number, "plan": plan.digest, "charge": plan.charge.to_dict()}
 
 
 # --- answers ----------------------------------------------------------------------------------------------
@@ -280,7 +280,7 @@ def replay(place: Values, asked: Values, analyst: str, out: str, key: str) -> di
                 who=analyst, what="have this answer", reason="the ledger has no answer to this question"
             )
         if folder.exists():
-            return summary(folder)
+            return release_charge(folder)
         return written(folder, file, plan, curator.release(plan, key=key), curator)
 
 
@@ -302,10 +302,10 @@ def written(out: Path, file: PlanFile, plan: Plan, releases: Releases, curator: 
     partial = beside.with_suffix(".part")
     partial.write_text(json.dumps(told, allow_nan=False), encoding="utf-8")
     partial.replace(beside)
-    return summary(out)
+    return release_charge(out)
 
 
-def summary(out: Path) -> dict[str, Any]:
+def release_charge(out: Path) -> dict[str, Any]:
     """A job's record of a release: its charge, and whether it was answered from the record."""
     told = json.loads(out.with_name(f"{out.name}.json").read_text(encoding="utf-8"))
     return {"charge": told["charge"], "replayed": told["replayed"]}
@@ -331,7 +331,7 @@ def _answer(plan: Plan, releases: Releases) -> dict[str, Any]:
                 "confidence": float(r.planned.ask.confidence),
                 "text": str(r),
                 "html": r._repr_html_(),
-                "guarantee": r.guarantee.record,
+                "guarantee": r.guarantee.to_dict(),
                 "certificate": r.certificate,
                 "shown": _shown(r),
             }

@@ -26,7 +26,7 @@ from tacit.sources.axes import Axis
 from tacit.sources.columns import Category, Measured
 from tacit.sources.compiling import Reader, bytewise, in_steps
 from tacit.sources.engines import text_of_query
-from tacit.sources.tables import Table, _check_key, keyed, people_of, words
+from tacit.sources.tables import Table, _check_key, hash_words, keyed, people_of
 
 HASH, RANK, EACH = "__tacit_hash", "__tacit_rank", "__tacit_each"
 NUMBER, TEXT = "__tacit_id_number", "__tacit_id_text"
@@ -159,7 +159,7 @@ def _sorted_in_duckdb(table: Table, key: bytes, at_most: int) -> str:
     backend = table.relation.get_backend()
     backend._run_pre_execute_hooks(table.relation)
     coded, columns = _coded(table), sorted(table.columns)
-    seed = words(key, "tacit bounding", 1)[0]
+    seed = hash_words(key, "tacit bounding", 1)[0]
     person, listed = _name(table.person), ", ".join(map(_name, columns))
     others = [c for c in columns if c != table.person]
     forms = {c: f"__tacit_form{i}" for i, c in enumerate(others) if c not in coded}
@@ -279,7 +279,7 @@ def _first_groups(table: Table, relation: Any, axes: Sequence[Axis], key: bytes,
         order = _keyed_hash(table, [number, text, *(cells[n] for n in names)], key, "tacit groups")
     else:
         cells = cells.mutate(**{NUMBER: number, TEXT: text})
-        order = table.dialect.row_hash(cells, [NUMBER, TEXT, *names], words(key, "tacit groups", 1)[0])
+        order = table.dialect.row_hash(cells, [NUMBER, TEXT, *names], hash_words(key, "tacit groups", 1)[0])
     hashed = cells.mutate(**{HASH: order})
     # The cell itself breaks ties, so that equal hashes of two cells cannot let a third one in.
     rank = ibis.dense_rank().over(group_by=table.person, order_by=_order([HASH, *names]))

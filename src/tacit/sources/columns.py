@@ -19,6 +19,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
 from tacit.errors import EmptyComposition, InvalidParameter, UnknownName
+from tacit.exact.canonical import formerly
 from tacit.exact.checks import members
 from tacit.exact.data_classes import dataclass
 
@@ -142,9 +143,11 @@ class Column:
         """Can a row be without a value here? If not, every row counts in every statistic of the column."""
         return True
 
-    def describe(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The declaration as plain values, for plans and certificates."""
         raise NotImplementedError
+
+    describe = formerly("describe", method=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,7 +269,7 @@ class Number(Measured):
     def label(self, steps: int) -> float:
         return float(steps * self.spacing)
 
-    def describe(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         return {
             "type": "number", "low": self.low, "high": self.high,
             "spacing": None if self.grid is None else str(self.grid), "missing": self.missing, "outside": self.outside,
@@ -325,7 +328,7 @@ class Integer(Measured):
     def label(self, steps: int) -> int:
         return steps
 
-    def describe(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         return {
             "type": "integer", "low": self.low, "high": self.high,
             "missing": self.missing, "outside": self.outside,
@@ -371,7 +374,7 @@ class Date(Measured):
     def label(self, steps: int) -> datetime.date:
         return EPOCH + datetime.timedelta(days=steps)
 
-    def describe(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         missing = None if self.missing is None else self.missing.isoformat()
         return {
             "type": "date", "low": self.low.isoformat(), "high": self.high.isoformat(),
@@ -411,7 +414,7 @@ class Flag(Measured):
     def label(self, steps: int) -> bool:
         return bool(steps)
 
-    def describe(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         return {"type": "flag", "missing": self.missing}
 
 
@@ -478,6 +481,6 @@ class Category(Column):
     def may_be_missing(self) -> bool:
         return self.missing is None
 
-    def describe(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         values = None if self.values is None else list(self.values)
         return {"type": "category", "values": values, "missing": self.missing}

@@ -100,7 +100,7 @@ def _name(table: Table, place: KeptRows, key: bytes) -> str:
     released, whose = import_module("tacit").__version__, people_of(table.unit)
     told = {
         "form": FORM, "tacit": released, "duckdb": duckdb.__version__, "ibis": ibis.__version__,
-        "schema": table.schema.describe(), "unit": str(table.unit), "at_most": whose and whose.at_most,
+        "schema": table.schema.to_dict(), "unit": str(table.unit), "at_most": whose and whose.at_most,
         "person": table.person, "reading": place.reading, "public": table.facts.public,
         "single": table.facts.single, "files": [_state(f) for f in table.facts.files],
     }  # fmt: skip

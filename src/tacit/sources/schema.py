@@ -20,7 +20,7 @@ from tacit.errors import (
     UnknownName,
     WrongType,
 )
-from tacit.exact.canonical import canonical
+from tacit.exact.canonical import canonical, formerly
 from tacit.sources.columns import (
     Category,
     Column,
@@ -186,12 +186,14 @@ class Schema(Mapping[str, Column]):
             raise MissingBounds(column=name)
         return column
 
-    def describe(self) -> dict[str, dict[str, Any]]:
+    def to_dict(self) -> dict[str, dict[str, Any]]:
         """All declarations as plain values."""
         return {
-            name: column.describe() | ({"from": column.derived} if column.derived else {})
+            name: column.to_dict() | ({"from": column.derived} if column.derived else {})
             for name, column in self._columns.items()
         }
+
+    describe = formerly("describe", method=True)
 
     @property
     def derived(self) -> Mapping[str, Node]:
@@ -214,7 +216,7 @@ class Schema(Mapping[str, Column]):
     def text(self) -> str:
         """All declarations as one canonical text, made once; numbers outside JSON are written as text."""
         if not self._text:
-            self._text = canonical(_written(self.describe()), what="schema")
+            self._text = canonical(_written(self.to_dict()), what="schema")
         return self._text
 
 

@@ -61,7 +61,7 @@ def keyed(key: bytes, purpose: str) -> Any:
     return hashlib.blake2b(key=hashlib.sha256(key).digest(), person=purpose.encode()[:16], digest_size=32)
 
 
-def words(key: bytes, purpose: str, count: int) -> list[int]:
+def hash_words(key: bytes, purpose: str, count: int) -> list[int]:
     """Whole numbers below 2^62 derived from the key, to be mixed into hashes in the engine."""
     out = []
     for i in range(count):
@@ -96,7 +96,7 @@ def of_files(paths: Iterable[Path], key: bytes, declared: str) -> str:
 
 def of_table(table: Any, columns: Sequence[str], key: bytes, declared: str, *, engine: Engine) -> str:
     """The digest of an engine table, in one pass in the engine; the order of rows does not matter."""
-    first, second = words(key, "tacit rows", 2)
+    first, second = hash_words(key, "tacit rows", 2)
     columns = sorted(columns)
     hashed = table.select(
         a=engine.row_hash(table, columns, first) % (1 << 31),
@@ -371,7 +371,7 @@ class Table:
             return self._digests[key]
         self._stamped[key], self._digested[key] = stamp, time.time_ns()
         if not self._declared:
-            self._declared = json.dumps(self.schema.describe(), sort_keys=True, default=str)
+            self._declared = json.dumps(self.schema.to_dict(), sort_keys=True, default=str)
         if files:
             self._digests[key] = of_files([file.path for file in files], key, self._declared)
         else:

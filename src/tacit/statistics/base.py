@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, fields
 from fractions import Fraction
 from itertools import chain
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -586,7 +587,7 @@ class Statistic(ABC):
         """The sensitivity of the released integers, all parts together, in grid steps."""
         return self.on(schema, unit).sensitivity
 
-    def describe(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The statistic as plain values, for plans and certificates."""
         out: dict[str, Any] = {"kind": self.kind}
         for name in (f.name for f in fields(self)):
@@ -601,6 +602,20 @@ class Statistic(ABC):
             else:
                 out[name] = _plain(value)
         return out
+
+    def describe(self) -> dict[str, Any]:
+        """The old name of `to_dict`."""
+        _warn_of_describe(type(self))
+        kinds = map(vars, type(self).__mro__)
+        # Methods named `describe` that stand for `to_dict` are left out: they ask for what comes above them.
+        own = next(k["to_dict"] for k in kinds if "to_dict" in k and k["to_dict"] is not k.get("describe"))
+        return cast("dict[str, Any]", own(self))
+
+    def __init_subclass__(cls) -> None:
+        """A statistic of one's own that defines the old name keeps its values, and so its digests."""
+        if "describe" in vars(cls) and "to_dict" not in vars(cls):
+            _warn_of_describe(cls)
+            cls.to_dict = cls.describe  # type: ignore[method-assign]
 
     def _frame(self, schema: Schema, unit: Unit, columns: tuple[str, ...]) -> Frame:
         """The common base of statistics: axes, filter, and whether a row may count nowhere."""
@@ -671,6 +686,15 @@ def sum_within(noise: PartNoise | None, count: int, level: float) -> float:
 
 
 PLAIN = frozenset({str, int, float, bool, type(None)})
+
+
+def _warn_of_describe(kind: type) -> None:
+    name = kind.__name__
+    warnings.warn(
+        f"{name}.describe is now {name}.to_dict(); the next version has only the new name",
+        DeprecationWarning,
+        stacklevel=3,
+    )
 
 
 def _plain(value: Any) -> Any:

@@ -126,9 +126,9 @@ class Count(Statistic):
             spans={"count": np.arange(cells)} if fixed and cells <= MOST_WITH_TOTAL else None,
         )  # fmt: skip
 
-    def describe(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """As in other statistics, with `over` if it is set."""
-        said = super().describe()
+        said = super().to_dict()
         return said if self.over else {k: v for k, v in said.items() if k != "over"}
 
     def _aggregate(self) -> CountRows | CountPeople:

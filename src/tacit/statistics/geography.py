@@ -229,9 +229,9 @@ class Geography(Statistic):
                 must=f"weigh every level, and {TOTAL!r} for the top", hint="equal weights are the default",
             )  # fmt: skip
 
-    def describe(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """As in other statistics; the areas by their number and digest."""
-        said = super().describe()
+        said = super().to_dict()
         return {**said, "areas": {"number": len(self.areas.rows), "sha256": self.areas.digest}}
 
     def on(self, schema: Schema, unit: Unit) -> Question:

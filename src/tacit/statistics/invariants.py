@@ -66,8 +66,7 @@ class PublicTotals:
         )
         return given + [NoisyTable(columns=c, values=v, variance=0.0) for c, v in self.tables.items()]
 
-    @property
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Every declared number as plain values, in one order: for digests and certificates."""
         tables = [[list(c), list(v.shape), v.ravel().tolist()] for c, v in self.tables.items()]
         nodes = [[_node(n), v] for n, v in self.nodes.items()]
@@ -76,7 +75,7 @@ class PublicTotals:
     @property
     def digest(self) -> str:
         """A digest of the record, by which a sentence can name numbers that are too many to be listed."""
-        return sha256(canonical(self.record, what="public totals"))
+        return sha256(canonical(self.to_dict(), what="public totals"))
 
     @property
     def declared(self) -> tuple[str, ...]:

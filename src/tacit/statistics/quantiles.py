@@ -114,9 +114,9 @@ class Quantiles(Statistic):
             },
         )  # fmt: skip
 
-    def describe(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """As other statistics, and `interval` only if there is none."""
-        said = super().describe()
+        said = super().to_dict()
         return {k: v for k, v in said.items() if k != "interval" or not self.interval}
 
     def drawn(self, schema: Schema, unit: Unit) -> Question:

@@ -171,9 +171,9 @@ class TableWithTotals(Statistic):
             details={"shares": dict(self.blocks)},
         )  # fmt: skip
 
-    def describe(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """As in other statistics; binned columns in the form of `by`."""
-        said = super().describe()
+        said = super().to_dict()
         shown = [c if isinstance(c, str) else {"column": c.column, "edges": _edges(c)} for c in self.columns]
         return {**said, "columns": shown}
 

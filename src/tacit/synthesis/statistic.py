@@ -193,12 +193,12 @@ class SyntheticTable(Statistic):
                 )  # fmt: skip
         return public
 
-    def describe(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values; columns with bins in the form of `by=`."""
         named = [
             c if isinstance(c, str) else {"column": c.column, "edges": _edges(c.edges)} for c in self.columns
         ]
-        out = {**Statistic.describe(self), "columns": named}
+        out = {**Statistic.to_dict(self), "columns": named}
         # Words of later versions are left out at their defaults, so that earlier requests keep their digest.
         public = [
             {"columns": list(names), "counts": _nested(shape, counts)}

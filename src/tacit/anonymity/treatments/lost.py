@@ -54,7 +54,7 @@ def compare_tables(before: Any, after: Any, *, aligned: bool) -> Lost:
             if same_rows:
                 changed[name] = float(np.mean(~((old == new) | (np.isnan(old) & np.isnan(new)))))
         else:
-            old_words, new_words = _words(before, name), _words(after, name)
+            old_words, new_words = _texts(before, name), _texts(after, name)
             shift[name] = _variation(old_words, new_words)
             if same_rows:
                 changed[name] = float(np.mean(old_words != new_words))
@@ -67,7 +67,7 @@ def compare_tables(before: Any, after: Any, *, aligned: bool) -> Lost:
     )
 
 
-def _words(table: Any, name: str) -> npt.NDArray[Any]:
+def _texts(table: Any, name: str) -> npt.NDArray[Any]:
     """Values as texts; missing becomes a separate text."""
     coded = encoded(table, name)
     texts = np.array(

@@ -109,7 +109,7 @@ class PoissonSample:
         """No epsilon brings delta to this or below."""
         return Fraction(1) if threshold <= 1 else Fraction(0)
 
-    def words(self) -> str:
+    def summary(self) -> str:
         """The assumption."""
         return (
             "the numbers of rows in the cells are independent Poisson numbers, with any means (Poisson sampling of a "
@@ -136,7 +136,7 @@ class BinomialSample:
         """
         return self.rate ** (threshold - 1)
 
-    def words(self) -> str:
+    def summary(self) -> str:
         """The assumption."""
         return (
             "the rows are a random sample of a population: every member is in it independently, with probability at "
@@ -738,12 +738,12 @@ def _answer(
         epsilon=epsilon,
         epsilon_pair=pair,
         delta=delta,
-        assumptions=(law.words(), knows, "the cells were fixed before the rows were seen", ALONE),
+        assumptions=(law.summary(), knows, "the cells were fixed before the rows were seen", ALONE),
         theorem="truncated-histogram",
         simulator=SIMULATOR,
         rows=None,
         unknown_rows=1,
-        family=f"{law.words()}; at most {known} sampled rows of a cell are known",
+        family=f"{law.summary()}; at most {known} sampled rows of a cell are known",
         threshold=threshold,
         details=details,
     )

@@ -306,7 +306,11 @@ def _answer(
         unknown_rows=unknown,
         family=_family_name(family, assume, shapes),
         group=together,
-        details={"assume": assume, "grid": float(family.step), "shapes": [_told(s) for s in shapes]},
+        details={
+            "assume": assume,
+            "grid": float(family.step),
+            "shapes": [_minorant_values(s) for s in shapes],
+        },
     )
 
 
@@ -450,7 +454,7 @@ def _grid_words(family: _Class) -> str:
     return f"the grid of {float(family.step):g} from {low:g} to {high:g}"
 
 
-def _told(shape: Minorant) -> dict[str, Any]:
+def _minorant_values(shape: Minorant) -> dict[str, Any]:
     low, high = float(shape.low), float(shape.high)
     return {"kind": shape.kind, "low": low, "high": high, "mass": float(shape.mass), "words": shape.words}
 

@@ -34,6 +34,7 @@ from tacit.curator.functions.statistics import InputColumns, KernelModelStatisti
 from tacit.curator.intervals import Estimate
 from tacit.errors import FitFailed, InvalidParameter, NotCertified
 from tacit.exact.arrays import Floats
+from tacit.exact.canonical import formerly
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import ball, lower
 from tacit.functions.densities import ReleasedDensity
@@ -113,8 +114,7 @@ class PublishedFunction:
             )  # fmt: skip
         return self.fit.released(self.numbers, publishable=self.publishable)
 
-    @property
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """All of it in plain values: the certificate holds this, so that anybody can evaluate it."""
         spacing = self.fit.spacing
         return {
@@ -123,6 +123,8 @@ class PublishedFunction:
             "numbers": [float(v) for v in self.numbers],
             **self.fit.evaluated(self.numbers),
         }
+
+    record = formerly("record")
 
 
 T = TypeVar("T")
@@ -208,13 +210,13 @@ class FunctionAssignment(Assignment):
         """The released function, at any point."""
         return PublishedFunction.of(question, self.fit, self.numbers(noisy), publishable=publishable)
 
-    def describe(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The mechanism for a certificate."""
         return {
             "noise": [self.fit.mechanism.noise_distribution],
             "chosen": self.reason,
             "numerical_delta": 0.0,
-            "fit": self.fit.words,
+            "fit": self.fit.to_dict(),
         }
 
     def sensitivity_record(self, question: Question) -> dict[str, str]:

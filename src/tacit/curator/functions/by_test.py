@@ -198,7 +198,7 @@ class ByTestAssignment(Assignment):
             value = np.full(len(units), np.nan)
         return Estimate(value=value, low=value - half, high=value + half, reach=half)
 
-    def describe(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The mechanism for a certificate."""
         mechanism = self.mechanism
         return {

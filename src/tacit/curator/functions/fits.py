@@ -122,9 +122,8 @@ class FunctionFit(ABC):
     def about(self) -> str:
         """The cost of the noise, in a sentence."""
 
-    @property
     @abstractmethod
-    def words(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The fit in plain values, for a certificate."""
 
     @abstractmethod
@@ -212,9 +211,8 @@ class KernelModelFit(FunctionFit):
         cost = f"the noise raises the expected {self.plan.loss.name} loss by at most"
         return f"the function's value at any one point; {cost} {self.plan.expected_excess_error():.3g}"
 
-    @property
-    def words(self) -> dict[str, Any]:
-        return {**self.plan.words, "expected_excess_error": self.plan.expected_excess_error()}
+    def to_dict(self) -> dict[str, Any]:
+        return {**self.plan.to_dict(), "expected_excess_error": self.plan.expected_excess_error()}
 
 
 def _map(statistic: KernelModelStatistic, inputs: InputColumns) -> FeatureMap:
@@ -432,9 +430,8 @@ class DensityFit(FunctionFit):
         cost = f"the expected integral of the squared noise is {self.plan.expected_noise_error():.3g}"
         return f"the density at any one point; {cost}"
 
-    @property
-    def words(self) -> dict[str, Any]:
-        return self.plan.words
+    def to_dict(self) -> dict[str, Any]:
+        return self.plan.to_dict()
 
     def released(self, numbers: Floats, *, publishable: bool) -> ReleasedDensity:
         """The density with everything computed from it: nearest density, quantiles, samples, bands."""
@@ -630,9 +627,8 @@ class PureDensityFit(FunctionFit):
         cost = f"the expected integral of the squared noise is {self.plan.expected_noise_error():.3g}"
         return f"the density at any one point; {cost}"
 
-    @property
-    def words(self) -> dict[str, Any]:
-        return {**self.plan.words, "keys": [key.count for key in self.keys]}
+    def to_dict(self) -> dict[str, Any]:
+        return {**self.plan.to_dict(), "keys": [key.count for key in self.keys]}
 
     def released(self, numbers: Floats, *, publishable: bool) -> ReleasedDensity:
         """The density with everything computed from it: nearest density, quantiles, samples, bands."""

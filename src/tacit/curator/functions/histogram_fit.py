@@ -295,8 +295,7 @@ class HistogramDensityFit(FunctionFit):
             f"{self.expected_noise_error():.3g}"
         )
 
-    @property
-    def words(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         wide = [h * float(s) for h, s in zip(self.bandwidths, self.box.sides, strict=True)]
         told = {
             "family": "histogram with kernels",

@@ -145,9 +145,9 @@ class AdditiveModel(ModelStatistic):
         if self.bins > MOST_BINS:
             raise InvalidParameter(parameter="bins", value=self.bins, must=f"be at most {MOST_BINS}")
 
-    def describe(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Terms that are not asked for are left out."""
-        said = ModelStatistic.describe(self)
+        said = ModelStatistic.to_dict(self)
         return {k: v for k, v in said.items() if v or k not in ("interactions", "monotone")}
 
     def loss(self, question: Question) -> SmoothLoss:
@@ -405,8 +405,7 @@ class PerturbedFit(FunctionFit):
             f"(its standard deviation is {self.noise.term_std:.3g} for a ridge of {self.noise.ridge:.3g})"
         )
 
-    @property
-    def words(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         return {
             "loss": self.loss.name, "coding": self.coding, "bins": self.bins, "smooth": self.smooth,
             "noise": self.noise.noise_distribution,

@@ -29,6 +29,7 @@ from tacit.curator.functions.statistics import FunctionStatistic, InputColumns, 
 from tacit.curator.intervals import Estimate
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
+from tacit.exact.canonical import formerly
 from tacit.exact.checks import set_fields, whole
 from tacit.exact.data_classes import dataclass
 from tacit.functions.models.trees import (
@@ -160,11 +161,12 @@ class PublishedTree:
     def __str__(self) -> str:
         return str(self.tree)
 
-    @property
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """All of it in plain values: nodes in the order of a heap, the children of k being 2k + 1 (no) and 2k + 2."""
         classes = [c if isinstance(c, str | int) else str(c) for c in self.tree.shape.classes]
         return {"columns": list(self.columns), "classes": classes, "nodes": self.tree.nodes}
+
+    record = formerly("record")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,7 +258,7 @@ class TreeAssignment(Assignment):
             tree=self.tree(noisy), inputs=question.details["inputs"], publishable=publishable
         )
 
-    def describe(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The mechanism for a certificate."""
         shape = self.plan.shape
         return {

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from tacit.accounting.events import Event
 from tacit.errors import EmptyComposition, InvalidParameter, NoLaw
 from tacit.exact.arrays import Floats
+from tacit.exact.canonical import formerly
 from tacit.exact.checks import members, positive, set_fields, whole
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact, down, exact_parameter, up
@@ -216,11 +217,10 @@ class DensityPlan:
             publishable=noisy.publishable,
         )
 
-    @property
-    def words(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The plan in plain values, for a certificate."""
         return {
-            "family": self.family.describe(),
+            "family": self.family.to_dict(),
             "coefficients": self.family.coefficients,
             "size": self.size,
             "rows": self.rows,
@@ -230,6 +230,8 @@ class DensityPlan:
             "noise_std": self.noise_std,
             "noise": self.noise_mechanism.noise_distribution,
         }
+
+    words = formerly("words")
 
 
 # Private choice of a bandwidth or an order among candidates, by least-squares cross-validation.
@@ -351,15 +353,16 @@ class DensityChoice:
             plan=self._plans()[chosen.index], index=chosen.index, publishable=chosen.publishable
         )
 
-    @property
-    def words(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The choice in plain values, for a certificate."""
         return {
-            "candidates": [one.describe() for one in self.candidates],
+            "candidates": [one.to_dict() for one in self.candidates],
             "score": "least-squares cross-validation, plus the cost of the noise",
             "score_sensitivity": self.score_sensitivity,
             **self.mechanism.noise_distribution,
         }
+
+    words = formerly("words")
 
 
 def _move(family: Candidate, size: int) -> float:
@@ -543,14 +546,15 @@ class DensityComparison:
         """Whether the histogram's expected error is within a tenth of the best one's."""
         return self.histogram.total <= NEAR * self.best.total
 
-    @property
-    def words(self) -> str:
+    def summary(self) -> str:
         """The verdict, in a sentence."""
         times = self.histogram.total / self.best.total
         bins = "x".join(str(b) for b in self.histogram.plan.family.cells)
         if self.histogram_suffices:
             return f"a histogram of {bins} cells suffices: its expected error is {times:.2f} times the least"
         return f"{self.best.plan.family.kind} errs least; a histogram of {bins} cells errs {times:.2f} times as much"
+
+    words = formerly("words", "summary")
 
 
 def compare_densities(

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import AnyArray, Floats
+from tacit.exact.canonical import formerly
 from tacit.exact.checks import flag, integer_array, members, non_negative, whole
 from tacit.exact.data_classes import dataclass
 from tacit.functions.boxes import Box, as_points
@@ -59,11 +60,12 @@ class Band:
     draws: int
     certainty: float
 
-    @property
-    def words(self) -> str:
+    def summary(self) -> str:
         """The claim of the band, in a sentence."""
         where = "all points at once" if self.simultaneous else "each point by itself"
         return f"{100 * self.confidence:g}% band for {COVERS[self.covers]}; {where}"
+
+    words = formerly("words", "summary")
 
 
 def order_statistic(draws: int, confidence: float, certainty: float = CERTAINTY) -> int:
@@ -468,7 +470,7 @@ class ReleasedDensity:
         return {
             "version": VERSION,
             "kind": "density",
-            "family": self.family.describe(),
+            "family": self.family.to_dict(),
             "values": [int(v) for v in self.values],
             "spacing": str(self.spacing),
             "size": self.size,

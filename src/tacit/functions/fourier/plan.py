@@ -13,6 +13,7 @@ import numpy.typing as npt
 from tacit.accounting.events import Event
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
+from tacit.exact.canonical import formerly
 from tacit.exact.checks import set_fields, whole
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Ball, Exact, ball, exact_parameter, upper
@@ -173,11 +174,10 @@ class FourierPlan:
             publishable=noisy.publishable,
         )
 
-    @property
-    def words(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The plan in plain values, for a certificate."""
         return {
-            "family": self.family.describe(),
+            "family": self.family.to_dict(),
             "coefficients": self.family.coefficients - 1,
             "size": self.size,
             "rows": self.rows,
@@ -188,6 +188,8 @@ class FourierPlan:
             "noise_std": self.noise_std,
             "noise": self.choice.mechanism.noise_distribution,
         }
+
+    words = formerly("words")
 
 
 def _scale_of(choice: FourierNoise) -> float:

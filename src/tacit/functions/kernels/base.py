@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.exact.arrays import Floats
+from tacit.exact.canonical import formerly
 from tacit.exact.checks import members, set_fields, whole
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Ball, ball, exact_parameter, up
@@ -85,9 +86,11 @@ class Kernel(ABC):
     def parameters(self) -> dict[str, Any]:
         """The kernel as plain JSON values: for certificates and for the custodian's records."""
 
-    def describe(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The kernel for a certificate."""
         return {"kernel": self.kind, "dimension": self.dimension, **self.parameters}
+
+    describe = formerly("describe", method=True)
 
     def check_domain(self, points: Floats) -> None:
         """Refuses points outside the kernel's domain; most kernels are defined everywhere."""
@@ -259,7 +262,7 @@ class _Combined(Kernel):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        return {"kernels": [k.describe() for k in self.parts]}
+        return {"kernels": [k.to_dict() for k in self.parts]}
 
     def _product_error(self) -> float:
         """prod(sup + error) - prod(sup), and a rounding for each factor."""

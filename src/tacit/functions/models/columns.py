@@ -368,19 +368,6 @@ class DeclaredColumns:
                 out[own] = isotonic_regression(out[own], weights=heavy, increasing=way > 0).x
         return out
 
-    @property
-    def words(self) -> list[dict[str, Any]]:
-        """The columns in plain values."""
-        out: list[dict[str, Any]] = []
-        for name, column in zip(self.names, self.columns, strict=True):
-            if isinstance(column, NumberColumn):
-                out.append(
-                    {"name": name, "low": column.low, "high": column.high, "edges": column.cuts.tolist()}
-                )
-            else:
-                out.append({"name": name, "values": [str(v) for v in column.values]})
-        return out
-
 
 def _column(given: Any, bins: int) -> Column:
     if isinstance(given, NumberColumn | CategoryColumn):

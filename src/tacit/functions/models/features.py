@@ -17,6 +17,7 @@ import numpy as np
 
 from tacit.errors import InvalidParameter
 from tacit.exact.arrays import Floats
+from tacit.exact.canonical import formerly
 from tacit.exact.checks import is_number, members, non_negative, positive, set_fields, whole
 from tacit.exact.data_classes import dataclass
 
@@ -220,10 +221,11 @@ class FeatureMap(ABC):
             return inner
         return np.hstack([inner, np.full((rows.shape[0], 1), self.intercept)])
 
-    @property
-    def words(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The map in plain values, for a certificate."""
         return {"map": type(self).__name__, "dimension": self.dimension, "radius": self.radius}
+
+    words = formerly("words")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from tacit.accounting.events import Event
 from tacit.errors import EmptyComposition, FitFailed, InvalidParameter
 from tacit.exact.arrays import Floats
+from tacit.exact.canonical import formerly
 from tacit.exact.checks import members, non_negative, positive, set_fields, whole
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact, ball, down, exact_parameter, up, upper
@@ -119,13 +120,17 @@ class ReleasedModel:
             raise InvalidParameter(parameter="points", value="a value that is not finite", must="be finite")
         return self.features.of(array)
 
-    @property
-    def words(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The model, in plain values."""
         return {
-            "loss": self.loss, "penalty": self.penalty, "features": self.features.words, "noise_std": self.noise_std,
+            "loss": self.loss,
+            "penalty": self.penalty,
+            "features": self.features.to_dict(),
+            "noise_std": self.noise_std,
             "heads": int(self.weights.shape[0]),
-        }  # fmt: skip
+        }
+
+    words = formerly("words")
 
 
 SHARE_OF_THE_SOLVER = 0.01
@@ -357,12 +362,11 @@ class KernelModelPlan:
             numerical_delta=noisy.numerical_delta,
         )
 
-    @property
-    def words(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The plan in plain values, for a certificate."""
         return {
             "loss": self.loss.name,
-            "features": self.features.words,
+            "features": self.features.to_dict(),
             "penalty": self.penalty,
             "size": self.size,
             "heads": self.heads,
@@ -370,6 +374,8 @@ class KernelModelPlan:
             "l2_sensitivity": self.l2_sensitivity,
             "noise": self.mechanism.noise_distribution,
         }
+
+    words = formerly("words")
 
 
 def _solved(problem: FitProblem, tolerance: float, spacing: float, near_corners: bool) -> Floats | None:
@@ -588,8 +594,7 @@ class PenaltyChoice:
         penalty = self.candidates[place]
         return ChosenPenalty(penalty=penalty, plan=self.final(penalty), publishable=publishable)
 
-    @property
-    def words(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The choice in plain values, for a certificate."""
         return {
             "candidates": list(self.candidates),
@@ -598,3 +603,5 @@ class PenaltyChoice:
             "method": self.method,
             "risk_sensitivity": self.risk_sensitivity,
         }
+
+    words = formerly("words")

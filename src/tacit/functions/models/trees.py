@@ -25,6 +25,7 @@ import numpy.typing as npt
 from tacit.accounting.events import ConcentratedEvent, Event
 from tacit.errors import EmptyComposition, InvalidParameter
 from tacit.exact.arrays import Floats
+from tacit.exact.canonical import formerly
 from tacit.exact.checks import set_fields, whole
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact, up
@@ -104,12 +105,14 @@ class SplitColumn:
         """The rows on the yes side."""
         return np.asarray(codes > split if self.cuts else codes == split + 1)
 
-    def words(self, split: int, *, yes: bool = True) -> str:
+    def summary(self, split: int, *, yes: bool = True) -> str:
         """One side of a split, for people."""
         if self.cuts:
             cut = self.labels[split] if self.labels else f"{self.cuts[split]:.6g}"
             return f"{self.name} {'>' if yes else '≤'} {cut}"
         return f"{self.name} {'=' if yes else '≠'} {self.values[split]}"
+
+    words = formerly("words", "summary", method=True)
 
 
 def gini_scores(yes: Any, total: Any) -> Any:
@@ -382,7 +385,7 @@ class ReleasedTree:
         while node:
             parent, yes = (node - 1) // 2, node % 2 == 0
             at, split = self.shape.split(int(self.chosen[parent]))
-            out.append(self.shape.columns[at].words(split, yes=yes))
+            out.append(self.shape.columns[at].summary(split, yes=yes))
             node = parent
         return out[::-1]
 

@@ -83,7 +83,7 @@ def kernel_from(record: Mapping[str, Any]) -> Kernel:
 def release_record(release: GaussianProcessRelease) -> dict[str, Any]:
     """A release as plain JSON values, with exact numbers as fractions."""
     return {
-        "kernel": release.kernel.describe(),
+        "kernel": release.kernel.to_dict(),
         "rkhs_sensitivity": str(release._sensitivity),
         "noise_std": str(release._noise),
         "low": list(release.domain.lows),
@@ -111,7 +111,7 @@ def to_bytes(mean: Mean) -> tuple[dict[str, Any], Arrays]:
         raise _unknown("mean", ["KernelCombination"])
     words = {
         "mean": "kernel combination",
-        "kernel": mean.kernel.describe(),
+        "kernel": mean.kernel.to_dict(),
         "absolute_sum": str(Fraction(mean.absolute_sum)),
     }
     return words, {"points": mean.at, "coefficients": mean.weights}

@@ -16,7 +16,7 @@ from urllib.parse import quote
 from tacit.errors import InvalidParameter
 from tacit.exact.data_classes import dataclass
 from tacit.report.exports.published import NUMBERS, PublishedFolder, PublishedTable
-from tacit.report.exports.registry import in_words, stated
+from tacit.report.exports.registry import common_guarantee, in_words
 
 EU = "http://publications.europa.eu/resource/authority"
 MEDIA = {".csv": "text/csv", ".parquet": "application/vnd.apache.parquet", ".json": "application/json"}
@@ -55,7 +55,7 @@ def address(parameter: str, text: str) -> str:
 
 def sentences(folder: PublishedFolder) -> str:
     """The privacy fields of every catalogue: the promise, its unit and condition, and the content of intervals."""
-    promise = stated(folder)
+    promise = common_guarantee(folder)
     said = [
         f"Published with a privacy guarantee: {in_words(promise.bound)}{str(promise).removeprefix(str(promise.bound))}."
     ]

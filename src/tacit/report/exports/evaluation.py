@@ -20,7 +20,7 @@ from tacit.exact.rounding import digits_up
 from tacit.guarantees import Always, Neighbours, People, RandomData
 from tacit.guarantees.bounds import Approximate, Pure
 from tacit.report.exports.published import PublishedFolder
-from tacit.report.exports.registry import exactness, in_words, stated, variant
+from tacit.report.exports.registry import common_guarantee, exactness, in_words, variant
 from tacit.report.page import DARK, LIGHT
 from tacit.report.view import Markup, join, tag
 
@@ -50,7 +50,7 @@ def evaluation(folder: PublishedFolder) -> list[EvaluationPoint]:
 
 
 def _top(folder: PublishedFolder) -> Iterator[EvaluationPoint]:
-    promise = stated(folder)
+    promise = common_guarantee(folder)
     bound, unit = promise.bound, promise.unit
     always = isinstance(promise.condition, Always) and not folder.conditional
     given = "" if always else ", under the condition below"
@@ -210,7 +210,7 @@ def _bottom(folder: PublishedFolder) -> Iterator[EvaluationPoint]:
 
 
 def _guess(folder: PublishedFolder) -> str:
-    promise = stated(folder)
+    promise = common_guarantee(folder)
     try:
         guess = promise.best_guess()
     except TacitError:
@@ -243,7 +243,7 @@ def _looks(folder: PublishedFolder) -> tuple[str, str, str]:
 
 
 def _declared(folder: PublishedFolder) -> list[str]:
-    promise = stated(folder)
+    promise = common_guarantee(folder)
     found = [
         *promise.declared,
         *(c for t in folder.tables for c in t.certificate["data"].get("conditions", [])),

@@ -16,7 +16,7 @@ from tacit.exact.data_classes import dataclass
 from tacit.guarantees import Always, Neighbours, People
 from tacit.report.exports.evaluation import percent_up, style_of, whole_page
 from tacit.report.exports.published import PublishedFolder
-from tacit.report.exports.registry import in_words, stated
+from tacit.report.exports.registry import common_guarantee, in_words
 from tacit.report.view import Markup, join, tag
 
 LANGUAGES = ("en", "de")
@@ -102,7 +102,7 @@ def label_text(folder: PublishedFolder, language: str = "en") -> LabelText:
     if language not in WORDS:
         raise UnknownName(what="language", name=language, known=LANGUAGES)
     words = WORDS[language]
-    promise = stated(folder)
+    promise = common_guarantee(folder)
     unit = promise.unit
     public_n = unit.neighbours is Neighbours.REPLACE_ONE
     if isinstance(unit, People):
@@ -141,7 +141,7 @@ def _what(folder: PublishedFolder, words: Mapping[str, str]) -> str:
 
 
 def _reveal(folder: PublishedFolder, words: Mapping[str, str], public_n: bool) -> str:
-    promise = stated(folder)
+    promise = common_guarantee(folder)
     others = [t.guarantee.condition for t in folder.tables if not isinstance(t.guarantee.condition, Always)]
     said = [words["condition"].format(condition=c) for c in dict.fromkeys(map(str, others))]
     try:

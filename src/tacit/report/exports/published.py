@@ -184,7 +184,7 @@ def read_folder(folder: str | Path, *, ledger: str | None = None) -> PublishedFo
             hint="it has no manifest.json",
         )  # fmt: skip
     written = (manifest or {}).get("written") or {}
-    words = _words(place)
+    words = _public_words(place)
     said = [read_certificate(place / name) for name in sorted(files) if name.startswith("certificates/")]
     if not said:
         _refuse(place, "it has no certificate")
@@ -267,7 +267,7 @@ def _type(head: str, rows: Sequence[Sequence[str]], at: int) -> str:
     return "string"
 
 
-def _words(place: Path) -> PublicWords:
+def _public_words(place: Path) -> PublicWords:
     """The words of the plan's [report]; empty if the folder has no readable plan."""
     try:
         return words_in(tomllib.loads((place / "plan.toml").read_text()).get("report", {}))

@@ -55,7 +55,7 @@ class RegistryAnswers:
 
 def registry_entry(folder: PublishedFolder, answers: RegistryAnswers) -> dict[str, Any]:
     """The entry as plain values, in the registry's order of fields."""
-    promise = stated(folder)
+    promise = common_guarantee(folder)
     names = [t.title for t in folder.tables]
     basic: dict[str, Any] = {
         "name": folder.title,
@@ -107,7 +107,7 @@ def registry_text(folder: PublishedFolder, answers: RegistryAnswers) -> str:
     return yaml_text(registry_entry(folder, answers))
 
 
-def stated(folder: PublishedFolder) -> Guarantee:
+def common_guarantee(folder: PublishedFolder) -> Guarantee:
     """The guarantee of all releases together: the plan's charge, for several holders under their common condition."""
     charge = folder.charge
     return replace(charge, condition=folder.tables[0].guarantee.condition) if folder.joint else charge
@@ -165,7 +165,7 @@ def _declared_as(about: Any) -> str:
 
 def _unprotected(folder: PublishedFolder) -> str:
     found = [f"{t.title}: public totals" for t in folder.tables if t.certificate.get("public_totals")]
-    if stated(folder).unit.neighbours is Neighbours.REPLACE_ONE:
+    if common_guarantee(folder).unit.neighbours is Neighbours.REPLACE_ONE:
         found.append("the number of units in the table (replace-one neighbours leave it public)")
     declared = "the declared column names, types, bounds and lists of values"
     return "; ".join([*found, declared]) + "."

@@ -183,7 +183,7 @@ def csvw_text(release: Release, words: PublicWords) -> str:
         "low": f"lower end of the interval ({level:.4g}) for the noise",
         "high": f"upper end of the interval ({level:.4g}) for the noise",
     }
-    held = release.told
+    held = release.file_columns
     columns = []
     if release.measured is not None:
         told[MEASURED] = (
@@ -201,7 +201,7 @@ def csvw_text(release: Release, words: PublicWords) -> str:
     columns.append(
         {
             "name": "quality", "titles": ["quality"], "dc:description": f"{rule_of(release).sentence}.",
-            "datatype": {"base": "string", "format": "|".join(rule_of(release).words)},
+            "datatype": {"base": "string", "format": "|".join(rule_of(release).vocabulary)},
         }
     )  # fmt: skip
     stem = file_stem(release.name)

@@ -19,6 +19,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from tacit.errors import BadData, InvalidParameter, UnknownName
+from tacit.exact.canonical import formerly
 from tacit.exact.data_classes import dataclass
 from tacit.sources.facts import FileState, states_of
 
@@ -189,7 +190,7 @@ class Files:
         """Are these Parquet files, by their name?"""
         return self.kind == "Parquet"
 
-    def describe(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The options beside the path, as plain values, for plans and certificates; empty for a plain path."""
         found: dict[str, Any] = {
             "partitions": list(self.partitions), "multiline": self.multiline,
@@ -198,6 +199,8 @@ class Files:
             "sheet": self.sheet, "view": self.view,
         }  # fmt: skip
         return {word: value for word, value in found.items() if value}
+
+    describe = formerly("describe", method=True)
 
     def states(self) -> tuple[FileState, ...]:
         """The present states of the files: all matches of a pattern, each readable and listed once."""
@@ -313,11 +316,13 @@ class Joined:
         own = self.table.open_to_all if isinstance(self.table, Joined) else ()
         return (*own, self.other) if self.public else own
 
-    def describe(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Its declarations, as plain values, for plans and certificates."""
-        own, other = (d.describe() if isinstance(d, Files | Joined) else {} for d in (self.table, self.other))
+        own, other = (d.to_dict() if isinstance(d, Files | Joined) else {} for d in (self.table, self.other))
         step = {"table": _name(self.other), "on": list(self.on), "public": self.public}
         return {**own, "joins": [*own.get("joins", []), {**step, **({"reading": other} if other else {})}]}
+
+    describe = formerly("describe", method=True)
 
 
 def join(table: Any, other: Any, *, on: str | Sequence[str], public: bool = False) -> Joined:
@@ -331,7 +336,7 @@ def join(table: Any, other: Any, *, on: str | Sequence[str], public: bool = Fals
 
 def reading_of(data: Any) -> dict[str, Any]:
     """The declared reading options: part of a plan's digest and of its certificates."""
-    return data.describe() if isinstance(data, Files | Joined) else {}
+    return data.to_dict() if isinstance(data, Files | Joined) else {}
 
 
 def _name(data: Any) -> str:

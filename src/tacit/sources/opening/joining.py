@@ -237,7 +237,7 @@ def digest_of_rows(names: Sequence[str], rows: Any) -> str:
     """
     columns = [rows.column(i).to_pylist() for i in range(rows.num_columns)]
     each = sorted(
-        hashlib.sha256(repr([*map(_told, row)]).encode()).digest() for row in zip(*columns, strict=True)
+        hashlib.sha256(repr([*map(_comparable, row)]).encode()).digest() for row in zip(*columns, strict=True)
     )
     # Columns may come in any order.
     state = hashlib.sha256(repr(list(names)).encode())
@@ -246,7 +246,7 @@ def digest_of_rows(names: Sequence[str], rows: Any) -> str:
     return state.hexdigest()
 
 
-def _told(value: Any) -> Any:
+def _comparable(value: Any) -> Any:
     if isinstance(value, float | Decimal) and math.isfinite(value):
         exact = Fraction(value)
         return int(exact) if exact.denominator == 1 and abs(exact) < 1 << 53 else exact

@@ -189,12 +189,12 @@ def survey(*, people: int = PEOPLE, seed: int = SEED) -> pyarrow.Table:
     told = draw.random(people) > 0.06
     columns: dict[str, Any] = {
         "person_id": pyarrow.array(identity[of][order]),
-        "region": _words(region[of][order], [r.name for r in REGIONS]),
+        "region": _dictionary_column(region[of][order], [r.name for r in REGIONS]),
         "age": pyarrow.array(np.minimum(now, 109).astype(np.int32)[order]),
-        "sex": _words(sex[of][order], SEXES),
+        "sex": _dictionary_column(sex[of][order], SEXES),
         "income": pyarrow.array(income[of][order], mask=~told[of][order]),
         "insured": pyarrow.array(insured[of][order]),
-        "diagnosis": _words(code[order], [d.code for d in DIAGNOSES]),
+        "diagnosis": _dictionary_column(code[order], [d.code for d in DIAGNOSES]),
         "emergency": pyarrow.array(emergency[order]),
         "visited": pyarrow.array((FIRST + day.astype("timedelta64[D]"))[order]),
         "nights": pyarrow.array(nights.astype(np.int32)[order]),
@@ -217,7 +217,7 @@ def _shares(weights: Any) -> Floats:
     return np.asarray(held / held.sum())
 
 
-def _words(codes: Integers, names: Any) -> Any:
+def _dictionary_column(codes: Integers, names: Any) -> Any:
     import pyarrow
 
     return pyarrow.DictionaryArray.from_arrays(
