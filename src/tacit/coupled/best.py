@@ -45,8 +45,8 @@ _MOST_FACTOR = 1 << 32
 class ProgramBlock:
     """Cells that share simulator inputs, directly or through others, and share none with further cells.
 
-    Inputs whose weights are proportional in all cells are one: only the mean of the simulator's answers to them counts.
-    `members` has the scrubbed data of each input.
+    Inputs with proportional weights in all cells count as one, since only the mean of the simulator's answers
+    to them matters. `members` has the scrubbed data of each input.
     """
 
     cells: tuple[Cell, ...]

@@ -136,8 +136,9 @@ def squared_move(question: Question, factor: GridFactor) -> int:
     """The squared L2 sensitivity of C x.
 
     m rows of a unit move x by a sum of m unit vectors, a point of m times their hull: the farthest is m in one step,
-    m^2 times the largest squared column. People who are counted once a step move it by their schedule. The two moves
-    of a replacement have a non-negative product with C >= 0, so the square of their difference is at most twice that.
+    m^2 times the largest squared column. A person who is counted at most once a step moves it as the schedule
+    allows. The two moves of a replacement have a non-negative product with C >= 0, so the square of their
+    difference is at most twice that.
     """
     statistic = question.statistic
     assert isinstance(statistic, Count)

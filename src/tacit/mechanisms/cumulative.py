@@ -540,7 +540,7 @@ class CumulativeGaussian(Cumulative):
         return np.full(self.bins + 1, float(share or 0))
 
     def _weights(self, share: Fraction | None) -> tuple[Floats, Floats]:
-        """|w| in L2 and a bound of it in L1, for w = B_t - theta B_K."""
+        """For w = B_t - theta B_K: |w| in L2, and a bound of |w| in L1."""
         plan, theta = _strategy(self.bins, self.bits), self._theta(share)
         square = plan.norms - 2 * theta * plan.cross + theta**2 * plan.norms[-1]
         slack = 1e-13 * plan.norms[-1]

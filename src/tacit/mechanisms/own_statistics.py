@@ -109,7 +109,7 @@ def check_distance(
                 if (_numbers(statistic(other)), distance(other)) != seen[table]:
                     raise InvalidParameter(
                         parameter="statistic", value=str(other), must="not depend on the order of the rows",
-                        hint="sort them in it, and in the distance",
+                        hint="sort the rows in the statistic, and in the distance",
                     )  # fmt: skip
         return seen[table]
 

@@ -456,7 +456,7 @@ class SparseReleased:
         return key_integers(self.keys)
 
     def above(self, threshold: int) -> SparseTable:
-        """Only the cells whose noisy count is above a higher threshold."""
+        """The cells whose noisy count is above a higher threshold."""
         return above(self, threshold)
 
     def by_false_discovery(self, rate: Exact = 0.1) -> SparseTable:

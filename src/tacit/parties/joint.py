@@ -437,8 +437,8 @@ def releases_of(
 ) -> Releases:  # fmt: skip
     """The releases of a sum: values, intervals of the noise that is in it, certificates.
 
-    `time`, `made_by` (the versions of libraries) and the rule of quality are those of now, unless somebody makes an old
-    one again.
+    `time`, `made_by` (the versions of libraries) and the rule of quality are today's, unless an old release is
+    made again.
     """
     plan = joint.summed(joint.price.bound(), remaining=len(found.remaining), protocol=session.protocol)
     made = _made(joint, found, session) | ({"time": time} if time else {})

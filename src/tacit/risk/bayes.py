@@ -173,7 +173,7 @@ def _pair(n: int, p: float, share: float, epsilon: float) -> float:
 
 
 def _grid(low: int, high: int) -> list[int]:
-    """Some totals between the two, including the first and the last; all of them if there are few."""
+    """A sample of the totals between the two, with the first and the last; all of them if there are few."""
     first = range(low, min(high, low + 2 * _SIZES) + 1)
     return sorted({*first, *(low + round((high - low) * j / _SIZES) for j in range(_SIZES + 1))})
 

@@ -357,7 +357,7 @@ class TextSeen:
 
 
 def is_text(data: Any) -> bool:
-    """Is it a text file and nothing else, by its name?"""
+    """Whether it is a text file and nothing else, by its name."""
     return isinstance(data, str | Path | Files) and os.fspath(data).lower().endswith(TEXT)
 
 

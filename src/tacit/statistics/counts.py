@@ -111,7 +111,9 @@ class Count(Statistic):
         )
 
     def _tables(self, frame: Frame, unit: Unit) -> CountTables | None:
-        """A person adds 1 to some cells; a row to one of them, so that the cells add up to the rows."""
+        """A person adds 1 to some cells. A row adds 1 to one cell, so that the cells add up to the number of
+        rows.
+        """
         if frame.support is not None:
             return None
         size = base_unit(unit)[1]

@@ -217,7 +217,7 @@ def delta_of_cell(sampling: PoissonSample | BinomialSample, threshold: int, fact
 def directions(
     sampling: PoissonSample | BinomialSample, threshold: int, forward: Ball, backward: Ball
 ) -> tuple[Ball, Ball]:
-    """Both directions, each at its own factor: (M + 1 against M, M against M + 1)."""
+    """The two directions, M + 1 against M and M against M + 1, each at its own factor."""
     a = threshold - 1
     if a <= 0:
         return ball(1), ball(1)

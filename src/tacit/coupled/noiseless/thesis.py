@@ -146,8 +146,9 @@ def rectangle_theorem(
     """Cor. 6.2 and 6.3: rows in R^d whose density contains a prism of this volume, `widths` the range over its sides.
 
     epsilon = sum_j ln pdf(a)/pdf(a - .5 w_j), delta = 2 sum_j cdf(a + .5 w_j) + (1 + e^epsilon) e^{-2 n v^2 (1 - r)^2},
-    with ceil(r v n) - 1 rows. For the thesis's a (`shift`) and r (`share`), or the best for a delta.
-    `delta_printed` has Table 6.2's cdf(a + .5 w) and + Pr[fail] for d = 1; for d > 1 Tables 6.3 and 6.4's cdf(a
+    with ceil(r v n) - 1 rows. The result for the thesis's a (`shift`) and r (`share`), or for the best ones at
+    a delta. `delta_printed` has Table 6.2's cdf(a + .5 w) and + Pr[fail] for d = 1; for d > 1 Tables 6.3 and
+    6.4's cdf(a
     - .5 w) and the right factor.
     """
     size, v = whole("n", n, least=3) - whole("known", known, least=0), probability("volume", volume)
