@@ -26,7 +26,9 @@ command has both. Infinite or undefined numbers are the strings `"inf"`, `"-inf"
 - A value in parentheses after an option is its default. Examples with `out/demo` run as they stand after \
 `tacit demo`; the others name files of your own.
 - *Also* names options that several commands have alike; a star means that they are explained here, and the others \
-under the heading of their group. *With* names options of one command, which `--help` explains. Here:
+under the heading of their group. *With* names options of one command, which `--help` explains.
+
+Options of commands in several groups:
 
 """
 # Where the guides say more than the help does.
