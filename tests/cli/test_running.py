@@ -51,7 +51,7 @@ def test_one_charge_and_one_figure_after_the_other(capsys):
     code, again, _ = ran(capsys, "--step", "2")
     assert (code, again["replayed"], again["columns"]) == (0, True, steps[1][1]["columns"])
     lines = Path("figures/figures.csv").read_text().splitlines()
-    assert lines[0] == "week,sex,value,low,high"
+    assert lines[0] == "week,sex,value,low,high,quality"
     assert len(lines) == 1 + 3 * 2
     assert sorted(p.name for p in Path("figures/certificates").iterdir()) == [
         "step-1.json",

@@ -436,11 +436,31 @@ def test_keys_with_the_names_of_numbers_keep_theirs(tmp_path):
     ) as curator:
         total = open_running_total(curator, running_series(curator, "value", groups="low", **PRICE))
         figure = total.release(1)
-        assert list(total.table) == ["value_key", "low_key", "value", "low", "high"]
+        assert list(total.table) == ["value_key", "low_key", "value", "low", "high", "quality"]
         assert list(total.table["value_key"]) == [1, 1]
         assert list(total.table["low_key"]) == ["f", "m"]
         assert list(total.table["value"]) == [int(v) for v in figure.value]
         write_figures(tmp_path / "out", total, figure)
     lines = (tmp_path / "out" / "figures.csv").read_text().splitlines()
-    assert lines[0] == "value_key,low_key,value,low,high"
+    assert lines[0] == "value_key,low_key,value,low,high,quality"
     assert lines[1].startswith("1,f,")
+
+
+def test_a_zero_that_has_noise_is_never_good():
+    """The interval of a figure below 0 is cut to [0, 0]; it is judged as it was."""
+    data = pd.DataFrame({"week": np.arange(1, 7).repeat(200), "sex": ["f"] * 1200})
+    schema = {name: SCHEMA[name] for name in data}
+    cut = good = 0
+    for seed in range(40):
+        with tacit.Curator(
+            data, protect=tacit.rows(), schema=schema, budget=tacit.Approximate(epsilon=3, delta=1e-5), ledger=None,
+            source=SeededSource(seed=seed),
+        ) as curator:  # fmt: skip
+            total = open_running_total(curator, running_series(curator, "week", groups="sex", **PRICE))
+            figure = total.release(1)
+        words = dict(zip(figure.keys, figure.quality, strict=True))
+        assert words[("m",)] == "too noisy to use"
+        cut += figure.high[1] == 0
+        good += words[("f",)] == "good"
+    assert cut
+    assert good == 40

@@ -119,6 +119,7 @@ def _columns(series: RunningSeries, figure: Figure) -> dict[str, list[Any]]:
         found[name] = [_plain(key[i]) for key in figure.keys]
     for name in ("value", "low", "high"):
         found[name] = [int(v) for v in getattr(figure, name)]
+    found["quality"] = list(figure.quality)
     return found
 
 

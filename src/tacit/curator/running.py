@@ -21,7 +21,7 @@ import numpy as np
 from tacit.accounting import events
 from tacit.accounting.codec import to_record
 from tacit.curator.assignments import Applied, Assignment, mu_squared_within
-from tacit.curator.cells import renamed
+from tacit.curator.cells import WORDS, QualityRule, renamed
 from tacit.curator.certificate import with_looks
 from tacit.curator.charging import Number, Price, charge, check_of, given_price
 from tacit.curator.curator import Curator, _now
@@ -67,6 +67,7 @@ class Figure:
     replayed: bool
     publishable: bool
     certificate: dict[str, Any]
+    quality: tuple[str, ...] = ()
     made_up: bool = False
     corrections: tuple[Correction, ...] = ()
 
@@ -282,7 +283,10 @@ class RunningTotal:
         value = np.ravel(series.factor.total(held, step))
         half = normal_factor(0.05) * float(series.standard_deviations[step - 1])
         shown = np.maximum(np.rint(value), 0.0)
-        low, high = np.maximum(np.floor(value - half), 0.0), np.maximum(np.ceil(value + half), 0.0)
+        ends = np.floor(value - half), np.ceil(value + half)
+        # Judged before the interval is cut, which may leave [0, 0].
+        judged = QualityRule().judged(shown, np.maximum(shown - ends[0], ends[1] - shown))
+        low, high = (np.maximum(end, 0.0) for end in ends)
         labels = [a.labels for a in series.question.axes]
         keys = tuple(tuple(labels[1 + i][k] for i, k in enumerate(place)) for place in np.ndindex(*groups))
         certificate = {
@@ -309,7 +313,8 @@ class RunningTotal:
         return Figure(
             step=step, key=labels[0][step - 1], keys=keys, value=shown, low=np.minimum(low, shown),
             high=np.maximum(high, shown), replayed=replayed, publishable=publishable, certificate=certificate,
-            made_up=bool(made and made["data"]["made_up"]), corrections=corrections,
+            quality=tuple(WORDS[word] for word in judged), made_up=bool(made and made["data"]["made_up"]),
+            corrections=corrections,
         )  # fmt: skip
 
     @property
@@ -325,9 +330,9 @@ class RunningTotal:
                 fallen[step] = found.correction
             for i, key in enumerate(found.keys):
                 named = dict(zip(groups, key, strict=True))
-                ends = {"value": int(found.value[i]), "low": int(found.low[i]), "high": int(found.high[i])}
-                rows.append({by: found.key, **named, **ends})
-        made = pd.DataFrame(rows, columns=[by, *groups, "value", "low", "high"])
+                numbers = {n: int(getattr(found, n)[i]) for n in ("value", "low", "high")}
+                rows.append({by: found.key, **named, **numbers, "quality": found.quality[i]})
+        made = pd.DataFrame(rows, columns=[by, *groups, "value", "low", "high", "quality"])
         if fallen:
             made.attrs["corrections"] = fallen
         return made

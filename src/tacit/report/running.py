@@ -92,7 +92,7 @@ def picture(table: pd.DataFrame, title: str) -> bytes:
     drawn = Drawing(figsize=(8.4, 4.4), layout="constrained")
     FigureCanvasAgg(drawn)
     axes = drawn.add_subplot()
-    step, *groups = [str(c) for c in table.columns[:-3]]
+    step, *groups = [str(c) for c in table.columns[:-4]]
     shown = [((), table)] if not groups else list(table.groupby(groups, sort=False, observed=True))
     for key, lines in shown[:MOST_LINES]:
         at = range(1, len(lines) + 1)
