@@ -12,6 +12,9 @@ import datetime
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import starmap
+from operator import call
 from pathlib import Path
 from typing import Any, NoReturn, overload
 
@@ -205,7 +208,9 @@ class Curator:
             "reading": self.reading,
             "budget": self.budget.bound,
         }
-        return self._plans.get(asks, total, given, lambda: make_plan(asks, total=total, given=given, **about))
+        return self._plans.get(
+            asks, total, given, partial(make_plan, asks, total=total, given=given, **about)
+        )
 
     @overload
     def release(
@@ -401,13 +406,9 @@ class Curator:
         if not charged.admits(table.facts):
             # Other files are there than those whose ledger was charged: more that match a pattern, or no twin any more.
             raise ReadFailed(source=table.source)
-        asked = zip(plan.releases, cells, strict=True)
-        return noised(
-            lambda: [
-                r.assignment.run(r.question, c, source=self._source) for r, c in each(asked, "releases done")
-            ],
-            source=table.source,
-        )
+        runs = [partial(r.assignment.run, r.question, source=self._source) for r in plan.releases]
+        asked = zip(runs, cells, strict=True)
+        return noised(partial(list, starmap(call, each(asked, "releases done"))), source=table.source)
 
     def _releases(
         self, plan: Plan, recorded: bytes, *, paid: Ticket | None = None, said: tuple[Correction, ...] = ()

@@ -24,7 +24,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -489,37 +489,32 @@ class LedgerResolver:
         twin = is_twin(self._data)
         # A twin is not the table that a plan declares, and gets no place under its name.
         home = home_of(self._data, "" if twin else self.table)
-        if home is None:
-            return self._looked(None, twin, make=make, note=note)
-        with home.alone(self._wait):
-            return self._looked(home, twin, make=make, note=note)
-
-    def _looked(self, home: Home | None, twin: bool, *, make: bool, note: bool) -> Ledger | None:
-        if isinstance(self._named, Ledger):
-            return self._settled(self._named, home, note=note)
-        place: str | os.PathLike[str] | None
-        if self._named is None or self._named is BESIDE or isinstance(self._named, Beside):
-            place = None if home is None else home.only()
-            if place is None and self._named is not None and home is not None:
-                place = home.default
-        else:
-            place = self._named
-        if place is None:
-            return self._session(twin) if make else None
-        if not Ledger.exists_at(place, wait_seconds=self._wait):
-            if not make:
-                return None
-            if home is not None and not self._another:
-                home.admits(os.fspath(place), None)
-                home.admits_a_new_one()
-        exact = exact_numbers(self._budget)
-        given: dict[str, Any] = {"budget": self._budget, "table": self.table, "wait_seconds": self._wait}
-        if make:
-            found = Ledger.at(place, exact=exact, rehearsal=twin, shares=self.shares, **given)
-        else:
-            found = Ledger.open(place, wait_seconds=self._wait)
-            found.check(budget=self._budget, table=self.table)
-        return self._settled(found, home, note=note)
+        with nullcontext() if home is None else home.alone(self._wait):
+            if isinstance(self._named, Ledger):
+                return self._settled(self._named, home, note=note)
+            place: str | os.PathLike[str] | None
+            if self._named is None or self._named is BESIDE or isinstance(self._named, Beside):
+                place = None if home is None else home.only()
+                if place is None and self._named is not None and home is not None:
+                    place = home.default
+            else:
+                place = self._named
+            if place is None:
+                return self._session(twin) if make else None
+            if not Ledger.exists_at(place, wait_seconds=self._wait):
+                if not make:
+                    return None
+                if home is not None and not self._another:
+                    home.admits(os.fspath(place), None)
+                    home.admits_a_new_one()
+            exact = exact_numbers(self._budget)
+            given: dict[str, Any] = {"budget": self._budget, "table": self.table, "wait_seconds": self._wait}
+            if make:
+                found = Ledger.at(place, exact=exact, rehearsal=twin, shares=self.shares, **given)
+            else:
+                found = Ledger.open(place, wait_seconds=self._wait)
+                found.check(budget=self._budget, table=self.table)
+            return self._settled(found, home, note=note)
 
     def _settled(self, ledger: Ledger, home: Home | None, *, note: bool = True) -> Ledger:
         ledger.check_shares(self.shares)

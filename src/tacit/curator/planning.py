@@ -15,6 +15,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, cast
 
 from tacit.accounting import events
@@ -595,10 +596,9 @@ def make_plan(
         plain = _noise(asks, questions, prices, budget, earlier)
         wanted = [*zip(questions, prices, plain, strict=True)]
         assigned = on_random_data(asks, wanted, given, unit=unit, budget=budget)
-    releases = [
-        _planned(a, question, assignment, beside, unit)
-        for a, beside, (question, assignment) in zip(asks, plain, assigned, strict=True)
-    ]
+    releases = []
+    for a, beside, (question, assignment) in zip(asks, plain, assigned, strict=True):
+        releases.append(_planned(a, question, assignment, beside, unit))
     if any(a.agree for a in asks):
         releases = with_agreement(releases)
     charged = _charged(releases, budget, unit, total)
@@ -669,11 +669,9 @@ def _exactly(
 def _planned(a: Query, question: Question, assignment: Assignment, plain: Assignment, unit: Unit) -> Planned:
     question = assignment.asked(question)
 
-    def error_of(one: Assignment) -> Expected:
-        return expected(
-            question, one, confidence=a.confidence, rows=a.rows, sampling=a.sampling, guess=a.guess
-        )
-
+    error_of = partial(
+        expected, question, confidence=a.confidence, rows=a.rows, sampling=a.sampling, guess=a.guess
+    )
     error = error_of(assignment)
     if assignment.gamma:
         error = error.beside(error_of(plain))

@@ -42,7 +42,8 @@ def canonical_of_parsed(value: Any) -> str:
 
 def canonical_table(texts: Mapping[str, str]) -> str:
     """The canonical text of a table whose values are already canonical texts."""
-    return "{" + ",".join(f"{canonical(name)}:{text}" for name, text in sorted(texts.items())) + "}"
+    names = sorted(texts)
+    return "{" + ",".join(map("{}:{}".format, map(canonical, names), map(texts.__getitem__, names))) + "}"
 
 
 def plain(value: Any, *, what: str = "value") -> Any:

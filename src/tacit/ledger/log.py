@@ -139,7 +139,7 @@ class State:
                 # A ledger that nobody looked for has the text that it always had.
                 **({"looks": dict(self.looks)} if self.looks else {}),
             }
-            texts = {name: canonical(part) for name, part in own.items()} | self.register.texts
+            texts = dict(zip(own, map(canonical, own.values()), strict=True)) | self.register.texts
             self._words["text"] = canonical_table(texts)
         return str(self._words["text"])
 

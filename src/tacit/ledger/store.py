@@ -33,7 +33,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
@@ -392,7 +392,7 @@ def queued(path: Path, *, until: float) -> Iterator[None]:
     try:
         handle = file.fileno()
         number = _number(handle, until)
-        _wait(lambda: _lock(handle, _FIRST, number, shared=True), until)
+        _wait(partial(_lock, handle, _FIRST, number, shared=True), until)
         yield
     finally:
         try:
@@ -416,7 +416,7 @@ def _create(name: str, _: int) -> int:
 
 
 def _number(handle: int, until: float) -> int:
-    _wait(lambda: _lock(handle, 0, 1), until)
+    _wait(partial(_lock, handle, 0, 1), until)
     try:
         number = int.from_bytes(os.pread(handle, 8, 1), "big") + 1
         _lock(handle, _FIRST + number, 1)
@@ -644,7 +644,7 @@ class Store:
     # --- transactions --------------------------------------------------------------------------------
     def read(self, work: Callable[[Connection], T]) -> T:
         """Runs this in a transaction that sees one state of the ledger and writes nothing."""
-        return self._translated(lambda: self._once(self.reading, work), self.wait_seconds)
+        return self._translated(self.reading, work, self.wait_seconds)
 
     def write(
         self, work: Callable[[Connection], T], *, fresh: bool = False, patience: float | None = None
@@ -655,20 +655,22 @@ class Store:
         may affect the database only.
         """
         wait = self.wait_seconds if patience is None else max(patience, self.wait_seconds)
-        return self._translated(lambda: self._once(lambda: self.writing(fresh=fresh, wait=wait), work), wait)
+        return self._translated(partial(self.writing, fresh=fresh, wait=wait), work, wait)
 
-    def _once(self, transaction: Callable[[], Any], work: Callable[[Connection], T]) -> T:
-        with transaction() as connection:
-            return work(connection)
-
-    def _translated(self, attempt: Callable[[], T], wait: float) -> T:
-        """Turns errors of the database into ours. They are raised outside of any handler, so that no context
-        remains.
+    def _translated(
+        self,
+        transaction: Callable[[], AbstractContextManager[Connection]],
+        work: Callable[[Connection], T],
+        wait: float,
+    ) -> T:
+        """Does the work in a transaction. Turns errors of the database into ours. They are raised outside of any
+        handler, so that no context remains.
         """
         until = time.monotonic() + wait
         while True:
             try:
-                return attempt()
+                with transaction() as connection:
+                    return work(connection)
             except failures(Late) as problem:
                 ending = bool(getattr(problem, "tacit_committing", False))
                 error = as_ledger_error(problem, self.name, committing=ending)

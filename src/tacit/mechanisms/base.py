@@ -38,7 +38,13 @@ from tacit.exact.checks import (
 from tacit.exact.data_classes import dataclass
 from tacit.exact.rounding import Exact, ball, exact_parameter, lower, up, upper
 from tacit.guarantees import Approximate, Bound, Concentrated, GaussianDP, Guarantee, Pure, Unit
-from tacit.noise import ContinuousDistribution, GridVector, RoundedMarginal, grid_spacing
+from tacit.noise import (
+    ContinuousDistribution,
+    DiscreteDistribution,
+    GridVector,
+    RoundedMarginal,
+    grid_spacing,
+)
 from tacit.noise.source import Source, default_source
 
 __all__ = [
@@ -582,9 +588,10 @@ class AdditiveMechanism(Mechanism):
     def step(self) -> Fraction:
         """The grid's spacing."""
 
+    @property
     @abstractmethod
-    def _noise(self, shape: tuple[int, ...], source: Source) -> AnyArray:
-        """Noise for an array of this shape."""
+    def distribution(self) -> DiscreteDistribution:
+        """The distribution of the noise on one number, in grid steps."""
 
     def _checked(self, values: npt.ArrayLike) -> AnyArray:
         return integer_array(values)
@@ -593,7 +600,7 @@ class AdditiveMechanism(Mechanism):
         """values + noise, both in grid steps. Integers of any size, without overflow."""
         source = source if source is not None else default_source()
         array = self._checked(values)
-        noise = self._noise(array.shape, source) if array.size else np.empty(array.shape, dtype=np.int64)
+        noise = self.distribution.sample(size=array.shape, source=source)
         return Released(values=add_exact(array, noise), spacing=self.step, publishable=source.publishable)
 
     @abstractmethod

@@ -224,9 +224,6 @@ class TruncatedDiscreteLaplace(AdditiveMechanism, CellNoise):
             "exact": True,
         }
 
-    def _noise(self, shape: tuple[int, ...], source: Source) -> AnyArray:
-        return self.distribution.sample(size=shape, source=source)
-
     def expected_error(self) -> float:
         """E |X| = 2 q (1 - (A+1) q^A + A q^(A+1)) / ((1 - q)^2 Z), below that of untruncated noise."""
         return upper(self.distribution.mean_absolute_ball)

@@ -269,9 +269,6 @@ class Gaussian(AdditiveMechanism):
     def _checked(self, values: npt.ArrayLike) -> AnyArray:
         return at_most(values, self.dimension)
 
-    def _noise(self, shape: tuple[int, ...], source: Source) -> AnyArray:
-        return self.distribution.sample(size=shape, source=source)
-
     def expected_error(self) -> float:
         """E |X| = 2 spacing sum_{k >= 1} Pr[X >= k]; sqrt(2/pi) noise_std + spacing / 4 bounds it on fine grids."""
         std, step = Fraction(self.distribution.noise_std), self.step

@@ -150,9 +150,6 @@ class Laplace(AdditiveMechanism, CellNoise):
             "exact": True,
         }
 
-    def _noise(self, shape: tuple[int, ...], source: Source) -> AnyArray:
-        return self.distribution.sample(size=shape, source=source)
-
     def expected_error(self) -> float:
         """E |X| = spacing / sinh(spacing / noise_scale); noise_scale in the limit of fine grids (Lemma 2.8)."""
         rate, step = self.distribution.rate, self.step
@@ -306,9 +303,6 @@ class Geometric(AdditiveMechanism):
 
     def _checked(self, values: npt.ArrayLike) -> AnyArray:
         return one_value(values, "geometric")
-
-    def _noise(self, shape: tuple[int, ...], source: Source) -> AnyArray:
-        return self.distribution.sample(size=shape, source=source)
 
     def expected_error(self) -> float:
         """E |X| = 1 / sinh(epsilon / sensitivity), which is also the minimax risk over all long ranges."""
@@ -528,9 +522,6 @@ class Staircase(AdditiveMechanism, CellNoise):
 
     def _checked(self, values: npt.ArrayLike) -> AnyArray:
         return one_value(values, "staircase")
-
-    def _noise(self, shape: tuple[int, ...], source: Source) -> AnyArray:
-        return self.distribution.sample(size=shape, source=source)
 
     def expected_error(self) -> float:
         """E |X|, a sum of two geometric series."""

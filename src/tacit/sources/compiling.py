@@ -120,7 +120,7 @@ class Reader:
             return self.engine.day(x) if dtype.is_string() else self.engine.day_of(x)
         if isinstance(column, Integer) and dtype.is_integer():
             return self._short(column, x) if dtype.nbytes <= 4 else self._signed(x)
-        return self._real(x)
+        return self.engine.real(x) if dtype.is_string() else self.engine.double(x)
 
     def _short(self, column: Integer, x: Any) -> Any:
         """A stored signed integer of up to 32 bits keeps its type if its bounds fit, which halves the work."""
@@ -145,9 +145,6 @@ class Reader:
         if dtype.is_integer():
             return self._signed(x)
         return self.engine.whole(x) if dtype.is_string() else self.engine.rounded_whole(self.engine.double(x))
-
-    def _real(self, x: Any) -> Any:
-        return self.engine.real(x) if x.type().is_string() else self.engine.double(x)
 
     def _flag(self, x: Any) -> Any:
         import ibis

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -127,7 +128,7 @@ def run(table: Table, requests: Sequence[Aggregation], *, key: bytes | None = No
                 right=str(table.unit),
                 hint="protect=people(...) says who a person is",
             )
-    return table.read(lambda: _cells(table, requests, key))
+    return table.read(partial(_cells, table, requests, key))
 
 
 def _cells(table: Table, requests: Sequence[Aggregation], key: bytes | None) -> list[Cells]:
@@ -228,12 +229,13 @@ def _one_pass(table: Table, relation: Any, requests: list[Aggregation]) -> list[
     kept = table.prepared.get(place)
     if kept is not None and kept[0] is relation:
         _, start, names, columns, coded = kept
-        return _collected(table, start, [_Collector(r, names, columns, coded, table) for r in requests])
+        collector = partial(_Collector, names=names, columns=columns, coded=coded, table=table)
+        return _collected(table, start, list(map(collector, requests)))
     whole, axes = relation, list(dict.fromkeys(a for r in requests for a in r.axes))
     wanted = list(dict.fromkeys(a for r in requests for a in r.aggregates))
     relation, asked = _behind_filter(table, relation, wanted)
     reader = reader_of(table, relation, kept_of=whole)
-    measures = {f"v{i}": reader.aggregate(a) for i, a in enumerate(asked)}
+    measures = dict(zip((f"v{i}" for i in range(len(asked))), map(reader.aggregate, asked), strict=True))
     if requests[0].sparse:
         columns = {a: f"v{i}" for i, a in enumerate(wanted)}
         return _occupied(table, relation, requests, measures, columns, reader)
@@ -257,7 +259,8 @@ def _one_pass(table: Table, relation: Any, requests: list[Aggregation]) -> list[
     if len(table.prepared) >= PREPARED:
         table.prepared.clear()
     table.prepared[place] = (whole, start, names, columns, coded)
-    return _collected(table, start, [_Collector(r, names, columns, coded, table) for r in requests])
+    collector = partial(_Collector, names=names, columns=columns, coded=coded, table=table)
+    return _collected(table, start, list(map(collector, requests)))
 
 
 def _behind_filter(
@@ -318,14 +321,12 @@ def _shown(table: Table, axis: Listed) -> Any:
 
 
 def _collected(table: Table, start: Callable[[], Iterator[Any]], results: list[_Collector]) -> list[Cells]:
-    def gather() -> list[Cells]:
+    # `Table.read` is around it, and with it the error boundary.
+    with polled(table.progress, "percent of a pass"):
         for batch in start():
             for result in results:
                 result.add(batch)
-        return [r.cells() for r in results]
-
-    with polled(table.progress, "percent of a pass"):
-        return error_boundary.rows(gather, source=table.source)
+        return list(map(_Collector.cells, results))
 
 
 def _occupied(
@@ -404,17 +405,14 @@ class _Collector:
         index = np.zeros(table.num_rows, dtype=np.int64)
         valid = np.ones(table.num_rows, dtype=bool)
         for axis in self.request.axes:
-            here, good = self._places(axis, table)
+            coded = axis.column in self.coded
+            here, good = positions(axis, table.column(self.names[axis]), coded=coded, lists=self.lists)
             index = index * (axis.size or 0) + here
             valid &= good
         for aggregate in self.request.aggregates:
             values = integers(table.column(self.columns[aggregate]), wide=self.wide[aggregate])
             np.add.at(self.sums[aggregate], index[valid], values[valid])
         self.waiting, self.rows = [], 0
-
-    def _places(self, axis: Axis, table: Any) -> tuple[AnyArray, npt.NDArray[np.bool_]]:
-        coded = axis.column in self.coded
-        return positions(axis, table.column(self.names[axis]), coded=coded, lists=self.lists)
 
     def cells(self) -> Cells:
         if self.request.known:
@@ -449,7 +447,8 @@ class _Collector:
                 columns.append(texts(table.column(self.names[axis])))
                 kept &= np.asarray(columns[-1].is_valid())
             else:
-                here, good = self._places(axis, table)
+                coded = axis.column in self.coded
+                here, good = positions(axis, table.column(self.names[axis]), coded=coded, lists=self.lists)
                 columns.append(pa.array(here))
                 kept &= good
         order = np.flatnonzero(kept)

@@ -15,6 +15,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -229,7 +230,10 @@ class Table:
         If the engine's own reader failed at a row, a slower reader loads the rows again, with such values missing, and
         the action runs again.
         """
-        return self.together(lambda: self._answered(action))
+        with self._lock:
+            if self._reading:
+                return self._answered(action)
+            return self.together(partial(self._answered, action))
 
     def together(self, action: Callable[[], T]) -> T:
         """The result of an action that reads several times, always from one state of the data whose facts hold.

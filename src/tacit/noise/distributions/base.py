@@ -17,6 +17,8 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
+from itertools import repeat
 from typing import Any, ClassVar, Protocol, TypeAlias
 
 import flint
@@ -88,15 +90,19 @@ class Uniform:
         self.value = (self.value << self.step) | word
         self.bits += self.step
 
-    def below(self, probability: Any) -> bool:
+    def below(self, probability: Callable[[], Ball]) -> bool:
         """Whether U < p, where `probability()` gives a ball around p at the working precision."""
+        return not self.at_least(probability)
+
+    def at_least(self, probability: Callable[..., Ball], *place: int) -> bool:
+        """Whether U >= p, where `probability(*place)` gives a ball around p at the working precision."""
         while True:
             with precision(self.bits + GUARD):
-                scaled = probability() * flint.arb(1 << self.bits)
+                scaled = probability(*place) * flint.arb(1 << self.bits)
                 if flint.arb(self.value + 1) <= scaled:
-                    return True
-                if flint.arb(self.value) >= scaled:
                     return False
+                if flint.arb(self.value) >= scaled:
+                    return True
             self.extend()
 
     def ball(self) -> Ball:
@@ -168,19 +174,16 @@ class Inverter:
         All values above the floor take the same number of steps, so time does not reveal the outcome.
         """
         uniform = Uniform(value=value, bits=self.bits, source=source, step=self.step)
-
-        def below(k: int) -> bool:
-            return uniform.below(lambda: self.distribution.survival(k))
-
+        at_least = partial(uniform.at_least, self.distribution.survival)
         low, high = 0, self._span or self._find_span()
         if value <= self._lowest():
-            while below(high):
+            while not at_least(high):
                 low, high = high, 2 * high
                 if high.bit_length() > SUPPORT_BITS:
                     raise NotCertified(
                         what="a random draw", reason=f"the law has mass beyond 2^{SUPPORT_BITS}"
                     )
-        return bisected(lambda k: not below(k), low, high)[0]
+        return bisected(at_least, low, high)[0]
 
     def _lowest(self) -> int:
         return (1 << self.bits) >> FLOOR_BITS
@@ -203,7 +206,7 @@ class Inverter:
         if self._boundaries is None:
             self._singles += values.size
             if self._singles < SMALL:
-                return _integers([self.resolve(int(v), source) for v in values])
+                return _integers(list(map(self.resolve, values.tolist(), repeat(source))))
             self.compile()
         result, ambiguous = self._look_up(values)
         if ambiguous.size:

@@ -46,7 +46,8 @@ MOST_DIGIT_BITS = 56
 
 def _power(rate: Fraction, k: int) -> Ball:
     """q^k = exp(-k rate)."""
-    return (-ball(rate * k)).exp()
+    exponent = -rate * k
+    return flint.arb(flint.fmpq(exponent.numerator, exponent.denominator)).exp()
 
 
 @dataclass(frozen=True, slots=True)
