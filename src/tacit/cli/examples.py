@@ -266,7 +266,8 @@ EXAMPLES: dict[str, Example] = {
     "reproduce": Example("reproduce hall-2.1", "name, title, source, columns, rows, notes, files"),
     "running": Example(
         "running cases.toml --step 1 --out out/cases",
-        "name, step, steps, charged, released, replayed, columns, guarantee, spent, remaining, out, files",
+        "name, step, steps, charged, released, replayed, columns, guarantee, made_up, corrections, spent, "
+        "remaining, out, files",
     ),
     "serve": Example("serve --folder desk --check", "url, folder, first_link, notes"),
     "synthesise": Example(
