@@ -43,6 +43,8 @@ READ: dict[str, dict[str, Any]] = {
     },
     "histogram of age in 12 bins": {"kind": "histogram", "column": "age", "bins": 12},
     "table of region and sex": {"kind": "contingency", "columns": ["region", "sex"]},
+    "table by region and sex": {"kind": "contingency", "columns": ["region", "sex"]},
+    "the table of region by sex": {"kind": "contingency", "columns": ["region", "sex"]},
     "margins of region, sex and age in 5 bins": {
         "kind": "margins", "columns": ["region", "sex", {"column": "age", "bins": 5}]
     },
@@ -80,7 +82,7 @@ def test_an_unknown_beginning_is_answered_with_the_words_that_are_known() -> Non
         ("mean income by region by sex", "'by' once"),
         ("quantiles income at half", "'at'"),
         ("ratio of income", "two columns"),
-        ("density of income", "with 5000 rows"),
+        ("density of income", "density of Income with 5000 rows"),
         ("histogram of age and sex", "one column"),
         ("mean income where", "behind 'where'"),
         ("mean income by age in some bins", "'age in some bins'"),

@@ -14,7 +14,7 @@ from tacit.noise.source import SeededSource
 from tacit.report.building import left_out, report_of, view_of
 from tacit.report.drawing import heat_span, histogram
 from tacit.report.releases import finding
-from tacit.report.view import CellView
+from tacit.report.view import CellView, key_words
 from tacit.sources.schema import Schema
 
 SCHEMA: dict[str, Any] = {
@@ -59,7 +59,28 @@ def test_a_median_is_no_share(made: Any) -> None:
     assert finding(grouped).startswith("Largest: ")
     assert "50% are below" in finding(quartiles)
     most = max(curve.cells, key=lambda c: c.value or 0.0)
-    assert f"largest at {most.keys[0]:g}: {most.figures.value} ({most.figures.interval})" in finding(curve)
+    said = finding(curve)
+    assert f"largest at {most.keys[0]:g}: {most.figures.value} ({most.figures.interval})" in said
+    # The same as a percentage of the rows in a box of round sides.
+    side = float(said[said.index("for each ", said.index("rows")) :].split()[2].replace(",", ""))
+    share = float(said[said.index("about ") + 6 : said.index("%")])
+    assert share == pytest.approx(100 * side * most.value, rel=0.02)
+    assert "of x. The certificate" in said
+
+
+def test_the_top_of_a_density_of_two_columns_is_named() -> None:
+    data = pd.DataFrame({"a": np.linspace(0, 40, 500), "b": np.linspace(0, 3, 500)})
+    schema = {"a": tacit.number(0, 40), "b": tacit.number(0, 3)}
+    with tacit.Curator(data, protect=tacit.rows(), schema=schema, budget=tacit.Pure(epsilon=9)) as held:
+        plan = held.preview(tacit.density(["a", "b"], size=500, points=6), epsilon=9)
+        released = held.release(plan)
+        (view,) = view_of(plan, released, budget=held.budget).releases
+    most = max(view.cells, key=lambda c: c.value or 0.0)
+    said = finding(view)
+    assert (
+        f"largest at a {key_words(most.keys[0])}, b {key_words(most.keys[1])}: {most.figures.value}" in said
+    )
+    assert "of the rows for each 1 of a by 0.1 of b." in said
 
 
 def cell(value: float, half: float, *keys: Any) -> CellView:
@@ -98,6 +119,12 @@ def test_rows_that_are_not_counted_are_named_by_the_declarations() -> None:
     )  # fmt: skip
     assert told(tacit.mean("x", "h")) == ("rows without a value of x",)
     assert told(tacit.mean("y")) == ()
+    assert told(tacit.median("x", "g")) == (
+        "rows without one of the declared keys of g", "rows without a value of x"
+    )  # fmt: skip
+    assert told(tacit.median("y")) == ()
+    for more in ({}, {"guarantee": "pure"}):
+        assert told(tacit.density("x", size=100, **more)) == ("rows without a value of x",)
     assert told(tacit.histogram("x", [20, 30])) == ("rows without a value of x inside the bins",)
     assert told(tacit.count("town")) == ("rows without a key of town, and keys with too few rows",)
     people = told(tacit.count(), tacit.people("id", at_most=4))

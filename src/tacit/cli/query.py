@@ -56,9 +56,10 @@ def query(
 ) -> None:
     """Ask one question, and pay for it.
 
-    The question is a sentence (STATISTIC [of] COLUMN [by COLUMN, ...] [at SHARES] [in N bins] [where CONDITION]),
-    or flags. It is charged and recorded like a plan with this release alone; the same question on the same data is
-    answered from the ledger, without a charge. The plan's own releases are not made.
+    The question is a sentence (STATISTIC [of] COLUMN [by COLUMN, ...] [at SHARES] [in N bins] [with N rows]
+    [where CONDITION]), or flags. N rows is a public number, which a density needs. The question is charged and
+    recorded like a plan with this release alone; the same question on the same data is answered from the ledger,
+    without a charge. The plan's own releases are not made.
     """
     from tacit.curator.plan_files import described, read_plan
     from tacit.curator.sentences import merged, read_sentence

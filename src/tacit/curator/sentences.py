@@ -43,7 +43,8 @@ STATISTICS: dict[str, str] = {
 """The first words of a sentence, and the kind of release that each asks for."""
 CONNECTORS = ("of", "by", "and", "to", "in N bins", "at", "with N rows", "where")
 SHARES = {"quartiles": [0.25, 0.5, 0.75], "deciles": [k / 10 for k in range(1, 10)]}
-LISTED = ("contingency", "density", "margins")
+CROSSED = ("contingency", "margins")
+LISTED = (*CROSSED, "density")
 LONGEST = 2000
 MOST_SHOWN = 30
 
@@ -75,6 +76,10 @@ def read_sentence(sentence: str, columns: Iterable[str]) -> dict[str, Any]:
             table["size" if kind == "density" else "rows"] = int(found[1].replace(",", ""))
     if kind in SHARES:
         table["at"] = SHARES[kind]
+    if kind in CROSSED and "by" in parts:
+        # table by gender and region, table of gender by region: the same as table of gender and region.
+        first = re.sub(r"^of\b\s*", "", parts[""], flags=re.IGNORECASE)
+        parts[""] = ", ".join(said for said in (first, parts.pop("by")) if said)
     _measured(table, kind, parts.pop("", ""), known)
     if "by" in parts:
         table["by"] = _columns(parts.pop("by"), known, binned=True)
@@ -85,7 +90,7 @@ def read_sentence(sentence: str, columns: Iterable[str]) -> dict[str, Any]:
     if kind == "density" and "size" not in table:
         raise InvalidParameter(
             parameter="sentence", value=kind, must="say the public number of rows of a density",
-            hint="density of income with 5000 rows",
+            hint=f"density of {' and '.join(visible(c) for c in table['columns'])} with 5000 rows",
         )  # fmt: skip
     return table
 

@@ -51,7 +51,7 @@ from tacit.report.view import (
     Rest,
     officer_of,
 )
-from tacit.sources.axes import Bins, Listed, OpenAxis
+from tacit.sources.axes import Bins, Cut, Listed, OpenAxis
 from tacit.statistics.base import Question, base_unit
 
 SMALL = "small"
@@ -419,7 +419,9 @@ def left_out(question: Question, words: PublicWords) -> tuple[str, ...]:
     if where is not None:
         found.append(f"rows that do not satisfy {where}")
     read = {a.column: a for r in question.requests for a in r.axes}
-    axes = tuple((read | {a.column: a for a in question.axes}).values())
+    # A function's axes are the points at which it is shown; they leave no row out.
+    shown = () if statistic.fits == "function" else question.axes
+    axes = tuple((read | {a.column: a for a in shown}).values())
     for axis in axes:
         if isinstance(axis, Listed) and not axis.always:
             found.append(f"rows without one of the declared keys of {words.column(axis.column)}")
@@ -427,10 +429,12 @@ def left_out(question: Question, words: PublicWords) -> tuple[str, ...]:
             found.append(f"rows without a value of {words.column(axis.column)} inside the bins")
         elif isinstance(axis, OpenAxis):
             found.append(f"rows without a key of {words.column(axis.column)}, and keys with too few rows")
+    # Quantiles and densities are counted in fine ranges, where a row without a value has no place.
+    keyed = {a.column for a in axes if a.always or not isinstance(a, Cut)}
     named = [getattr(statistic, word, None) for word in NAMED]
     named += [name for word in ("totals", "columns") for name in _names(getattr(statistic, word, None))]
     for name in dict.fromkeys(n for n in named if isinstance(n, str)):
-        if name in schema and schema[name].may_be_missing and name not in {a.column for a in axes}:
+        if name in schema and schema[name].may_be_missing and name not in keyed:
             found.append(f"rows without a value of {words.column(name)}")
     unit, _ = base_unit(question.unit)
     if isinstance(unit, People):

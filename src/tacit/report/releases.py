@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Sequence
 
 from tacit.curator.cells import ABSENT, CARE, GOOD, NOISY, UNJUDGED, WORDS
+from tacit.curator.text import figures
 from tacit.report.pictures import GEOGRAPHY, Drawn, draw
 from tacit.report.statistic_pictures import (
     CALIBRATED,
@@ -126,7 +128,7 @@ def finding(view: ReleaseView) -> str:
         return "No value here can be used: the noise says more than the data."
     if view.kind == "synthetic table":
         return _synthetic(view)
-    if view.kind == "density" and len(view.columns) == 1:
+    if view.kind == "density":
         return _peak(view, usable)
     if view.kind in FUNCTIONS:
         return "A function, shown at some of its points; the certificate has all of it."
@@ -169,13 +171,36 @@ def finding(view: ReleaseView) -> str:
 
 
 def _peak(view: ReleaseView, usable: Sequence[CellView]) -> str:
-    """The largest shown value of a density, and its place."""
+    """The largest shown value of a density, its place, and the percentage of rows in a box of round sides there."""
     most = max(usable, key=lambda c: c.value or 0.0)
-    told = most.figures
-    return (
-        f"Of the shown points the density is largest at {key_words(most.keys[0])}: {told.value} ({told.interval}) "
-        f"for each unit of {view.columns[0]}. The certificate has the whole function."
+    told, columns = most.figures, [str(c) for c in view.columns]
+    one = len(columns) == 1
+    place = key_words(most.keys[0]) if one else ", ".join(
+        f"{c} {key_words(k)}" for c, k in zip(columns, most.keys, strict=True)
+    )  # fmt: skip
+    unit = columns[0] if one else " and ".join(columns)
+    said = (
+        f"Of the shown points the density is largest at {place}: {told.value} ({told.interval}) "
+        f"for each unit of {unit}"
     )
+    return f"{said}{_share_of_rows(view, most)}. The certificate has the whole function."
+
+
+def _share_of_rows(view: ReleaseView, most: CellView) -> str:
+    """A density in words: about so many percent of the rows for each 1,000 of a column."""
+    if most.value is None or most.low is None or most.high is None:
+        return ""
+    sides = []
+    for axis, name in enumerate(view.columns):
+        places = [float(k) for k in (c.keys[axis] for c in view.cells) if isinstance(k, int | float)]
+        wide = max(places) - min(places) if places else 0.0
+        if wide <= 0:
+            return ""
+        sides.append((10.0 ** math.floor(math.log10(wide / 20)), name))
+    share = math.prod(side for side, _ in sides)
+    told = figures(*(100 * share * v for v in (most.value, most.low, most.high)))
+    each = " by ".join(f"{side:,g} of {name}" for side, name in sides)
+    return f", or about {told.value}% ({told.interval}) of the rows for each {each}"
 
 
 def _synthetic(view: ReleaseView) -> str:
