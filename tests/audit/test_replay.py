@@ -186,7 +186,11 @@ def test_a_declared_proof_covers_scales_and_errors_after_the_noise() -> None:
         one = run(f, proof="Nissim, Raskhodnikova and Smith 2007")
         assert one.partings
         assert not one.accuses
-    assert run(early, proof="none covers this").accuses
+        # Whoever reads a place that is not accused must read what excuses it.
+        assert all("Nissim, Raskhodnikova and Smith 2007" in p.words for p in one.partings)
+    refused = run(early, proof="none covers this")
+    assert refused.accuses
+    assert all("none covers this" not in p.words for p in refused.partings if p.kind == "error")
 
 
 def test_equal_answers_do_not_show_that_there_is_no_noise() -> None:
