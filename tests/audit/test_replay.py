@@ -188,8 +188,13 @@ def test_a_declared_proof_covers_scales_and_errors_after_the_noise() -> None:
         assert not one.accuses
         # Whoever reads a place that is not accused must read what excuses it.
         assert all("Nissim, Raskhodnikova and Smith 2007" in p.words for p in one.partings)
+
+    def late(x: float) -> float:
+        return early(1.0 - x)
+
+    for f in (early, late):  # an error before any noise, on the one neighbour and on the other
+        assert run(f, proof="none covers this").accuses
     refused = run(early, proof="none covers this")
-    assert refused.accuses
     assert all("none covers this" not in p.words for p in refused.partings if p.kind == "error")
 
 
@@ -210,7 +215,22 @@ def test_a_factor_leaves_the_sensitivity_open() -> None:
 
     one = run(doubled, sensitivity=1.0)
     assert [(p.kind, p.accuses) for p in one.partings] == [("sensitivity", False)]
-    assert run(doubled, sensitivity=0.5).accuses
+    assert "unless the noisy answer is multiplied (then by 0.98" in one.partings[0].words
+    sure = run(doubled, sensitivity=0.5)
+    assert sure.accuses
+    assert "unless" not in sure.partings[0].words
+
+
+def test_noise_that_is_bent_is_not_measured_as_a_multiple() -> None:
+    def bent(x: float) -> float:
+        return x + 0.6 * float(np.tanh(3 * np.random.laplace()))
+
+    def straight(x: float) -> float:
+        return x + 0.1 * float(np.random.laplace())
+
+    claim = claim_of("epsilon=1")
+    assert "noise too small" in {p.kind for p in run(straight, claim=claim).partings}
+    assert not run(bent, claim=claim).accuses  # only the black box can judge it
 
 
 def test_no_noise_errors_types_and_draws() -> None:

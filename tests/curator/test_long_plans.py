@@ -128,6 +128,10 @@ def test_the_second_opinion_counts_certificates(long: Path) -> None:
     assert opinion_on_charge(every[1:]).why == "1 of its certificates are not there"
     twice = [every[0], *every[:-1]]
     assert not opinion_on_charge(twice).confirmed
+    for number in (float(len(every)), str(len(every)), None):  # a number that is none is not compared
+        said = {**every[0]["plan"]["releases"], "number": number}
+        odd = [{**c, "plan": {**c["plan"], "releases": said}} for c in every]
+        assert opinion_on_charge(odd).why == "1 of its certificates are not there"
 
 
 def test_an_answer_recorded_with_a_list_keeps_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

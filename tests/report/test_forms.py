@@ -700,9 +700,12 @@ def test_every_kind_is_written_beside_the_folder_once(
         said = json.loads(capsys.readouterr().out)
         assert said["kind"] == kind
         assert said["files"]
+        assert not any("--url turns" in note for note in said["notes"])  # dcat has its --url
         assert all(Path(f).stat().st_size > 100 for f in said["files"])
         assert main(["export", kind, out, *more]) == 2
         assert "not be there yet" in capsys.readouterr().err
+    assert main(["export", "dcat", out, "--out", str(place / "plain.jsonld"), "--json"]) == 0
+    assert "--url turns" in json.loads(capsys.readouterr().out)["notes"][0]
 
 
 @pytest.mark.parametrize(
