@@ -55,6 +55,13 @@ def test_neighbours_behave_alike(family: str) -> None:
     assert not report.oracles, summary(report)
 
 
+def test_an_id_with_blanks_behind_is_nobody_new_in_files_that_drop_them() -> None:
+    # SPSS fills texts up with blanks: "p4 " and "p4" are one person there, two in Parquet.
+    report = ran("--seed", "111", "--batch", "63", "--pairs", "10")
+    assert report.forms["spss"] >= 1
+    assert not report.oracles, summary(report)
+
+
 @pytest.mark.parametrize(
     ("kind", "seed", "batch"), [("regression", "94", "13"), ("regression_by_test", "95", "12")]
 )
