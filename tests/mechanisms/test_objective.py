@@ -1,4 +1,5 @@
-"""Objective perturbation: theorems objective-perturbation, objective-groups, objective-bounded, objective-exactness.
+"""Objective perturbation: theorems objective-perturbation, objective-groups, objective-bounded, objective-log-cosh,
+objective-exactness.
 
 The claims are compared with densities that are integrated from the definition (`support.perturbed`).
 """
@@ -14,12 +15,13 @@ import numpy as np
 import pytest
 
 import tacit
-from support.perturbed import axis, density, gaussian_delta, huber, line_deltas, plane_deltas
+from support.perturbed import axis, density, gaussian_delta, huber, line_deltas, log_cosh, plane_deltas
 from tacit.accounting.events import ComposedEvent, GaussianEvent, ObjectivePerturbationEvent
 from tacit.audit import opinion_on_certificate
 from tacit.errors import InvalidParameter, NotCertified
+from tacit.functions.models.losses import ClippedPoisson, LogCosh
 from tacit.functions.models.objective import BinnedDesign, DenseDesign, PerturbedObjective
-from tacit.functions.models.solvers import Huber, Logistic
+from tacit.functions.models.solvers import Huber, Logistic, SmoothLoss
 from tacit.guarantees import Approximate, Neighbours
 from tacit.mechanisms.objective import ObjectivePerturbation
 from tacit.noise.source import SeededSource
@@ -162,7 +164,141 @@ def test_the_claim_for_any_sign_is_no_larger_than_it_must_be() -> None:
     assert limit == pytest.approx(2 * gaussian_delta(epsilon, mu), rel=1e-3, abs=0)
 
 
-@pytest.mark.parametrize("loss", ["logistic", "bounded"])
+PULLED = [
+    [],
+    [((1.0, 0.0), 30)],
+    [((1.0, 0.5), 200)],
+    [((0.3, 0.0), 1000)],
+    [((1.0, 3.0), 3), ((1.0, -3.0), 4)],
+    [((0.6, 2.0), 50)],
+]
+"""Rows of log-cosh losses with their targets, in half ranges of any length."""
+
+
+@pytest.mark.parametrize(
+    ("mu", "curvature", "epsilon"), [(0.4, 0.5, 1.2), (0.5, 0.5625, 1.0), (0.8, 0.6, 1.2), (0.4, 3.0, 1.0)]
+)
+def test_log_cosh_losses(mu: float, curvature: float, epsilon: float) -> None:
+    """A row that comes or goes, within the condition and beyond it."""
+    limit, best = claimed(epsilon, mu=mu, curvature=curvature, loss="log-cosh"), 0.0
+    for rows in PULLED:
+        for own in ((1.0, 0.0), (1.0, 1.0), (1.0, -3.0), (0.5, 1.0), (0.7, -5.0)):
+            found = line_deltas(
+                [*rows, (own, 1)], rows, ridge=1 / curvature, std=1 / mu, epsilon=epsilon, loss=log_cosh
+            )
+            assert found[2] == pytest.approx(1, abs=1e-3)
+            assert max(found[:2]) <= limit * (1 + 1e-6)
+            best = max(best, *found[:2])
+    twice = 2 * gaussian_delta(epsilon, mu)
+    if curvature == 0.5:
+        # Both signs are needed: half of the claim is far from enough.
+        assert limit == pytest.approx(twice, rel=1e-9, abs=0)
+        assert best > 0.97 * limit
+    if curvature == 3.0:
+        # And so is the condition.
+        assert best > 20 * twice
+    else:
+        assert limit == pytest.approx(twice, rel=1e-9, abs=0)
+
+
+@pytest.mark.parametrize(("steps", "mu", "epsilon"), [(2, 0.2, 1.0), (3, 0.15, 1.0), (2, 0.5, 2.0)])
+def test_several_rows_of_log_cosh_losses(steps: int, mu: float, epsilon: float) -> None:
+    # The largest curvature at which the claim is Gaussian at this epsilon.
+    start = (epsilon - (steps**2 - steps) * mu**2 / 2) / steps
+    curvature = min(start, (start + mu**2 / 2) / 2)
+    limit, best = claimed(epsilon, mu=mu, curvature=curvature, rows=steps, loss="log-cosh"), 0.0
+    assert limit == pytest.approx(2 * gaussian_delta(epsilon, steps * mu), rel=1e-6, abs=0)
+    for rows in PULLED:
+        for own in ((1.0, 0.0), (1.0, -3.0), (1.0, 3.0)):
+            changed = [([*rows, (own, steps)], rows), ([*rows, (own, 1), ((1.0, -3.0), steps - 1)], rows)]
+            changed += [([*rows, (own, 1)], [*rows, ((-1.0, y), steps - 1)]) for y in (-3.0, 0.0, 3.0)]
+            for one, other in changed:
+                found = line_deltas(
+                    one, other, ridge=1 / curvature, std=1 / mu, epsilon=epsilon, loss=log_cosh
+                )
+                assert found[2] == pytest.approx(1, abs=1e-3)
+                best = max(best, *found[:2])
+    assert 0.6 * limit < best <= limit * (1 + 1e-6)
+    # One row fewer than there are is not enough.
+    assert best > claimed(epsilon, mu=mu, curvature=curvature, rows=steps - 1, loss="log-cosh")
+
+
+def test_log_cosh_losses_in_the_plane() -> None:
+    mu, epsilon, curvature = 0.6, 1.0, 0.55
+    limit = claimed(epsilon, mu=mu, curvature=curvature, loss="log-cosh")
+    assert limit == pytest.approx(2 * gaussian_delta(epsilon, mu), rel=1e-9, abs=0)
+    for shared in ([], [((0.6, 0.8, 1.0), 30)], [((0.0, 1.0, 2.0), 20), ((-0.6, 0.8, -2.0), 20)]):
+        for own in ((1.0, 0.0, 0.0), (0.6, -0.8, 3.0)):
+            found = plane_deltas(
+                [*shared, (own, 1)], shared, ridge=1 / curvature, std=1 / mu, epsilon=epsilon, loss=log_cosh
+            )
+            assert found[2] == pytest.approx(1, abs=1e-4)
+            assert max(found[:2]) <= limit * (1 + 1e-3)
+
+
+@pytest.mark.parametrize(
+    ("mu", "curvature", "rows"), [(0.2, 1.3, 1), (1.0, 1.6, 1), (0.1, 0.4, 3), (2.0, 0.1, 1)]
+)
+def test_the_part_of_log_cosh_losses_begins_where_the_theorem_says(
+    mu: float, curvature: float, rows: int
+) -> None:
+    start = rows * max(curvature, 2 * curvature - mu**2 / 2) + (rows**2 - rows) * mu**2 / 2
+    start = max(start, (rows * mu) ** 2 / 2 + rows * mu)
+    before = claimed(0.9 * start, mu=mu, curvature=curvature, rows=rows, loss="log-cosh")
+    assert before > 1.01 * 2 * gaussian_delta(0.9 * start, rows * mu)
+    after = claimed(1.1 * start, mu=mu, curvature=curvature, rows=rows, loss="log-cosh")
+    assert after == pytest.approx(2 * gaussian_delta(1.1 * start, rows * mu), rel=1e-7, abs=0)
+
+
+def test_the_log_cosh_loss_is_the_one_of_the_theorem() -> None:
+    loss, t = LogCosh(threshold=0.5), np.linspace(-4, 4, 2001)
+    a = loss.slopes(t, np.zeros(2001)) / loss.lipschitz
+    assert np.abs(a).max() <= 1
+    assert loss.bends(t, np.zeros(2001)) == pytest.approx(1 - a**2, abs=1e-12)
+    step = t[1] - t[0]
+    assert np.gradient(loss.values(t, np.zeros(2001)), step)[1:-1] == pytest.approx(
+        loss.slopes(t, np.zeros(2001))[1:-1], abs=1e-4
+    )
+    assert np.gradient(loss.slopes(t, np.zeros(2001)), step)[1:-1] == pytest.approx(
+        loss.bends(t, np.zeros(2001))[1:-1], abs=1e-4
+    )
+    assert loss.values(np.array([0.0, 800.0]), np.zeros(2)) == pytest.approx([0, 400 - math.log(2) / 4])
+    assert loss.slopes(np.array([1e300, -1e300]), np.zeros(2)).tolist() == [0.5, -0.5]
+    for bad in (0.0, -1.0, math.nan):
+        with pytest.raises(InvalidParameter):
+            LogCosh(threshold=bad)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        Logistic(),
+        Huber(threshold=0.3),
+        LogCosh(threshold=0.3),
+        LogCosh(threshold=2.0),
+        ClippedPoisson(most=7.0),
+    ],
+    ids=lambda one: one.name,
+)
+def test_each_loss_has_the_theorem_of_its_slopes(loss: SmoothLoss) -> None:
+    """The event's kind of loss is chosen by `signs`: slope and second derivative must be those of that theorem."""
+    t, worst = np.linspace(-12, 12, 20_001), 0.0
+    for y in (loss.lowest, 0.25, loss.highest) if loss.signs != "logistic" else (-1.0, 1.0):
+        target = np.full(len(t), y)
+        a = loss.slopes(t, target) / loss.lipschitz
+        bends = loss.bends(t, target)
+        allowed = {
+            "logistic": np.abs(a) * (1 - np.abs(a)), "log-cosh": loss.curvature * (1 - a**2),
+            "bounded": np.full(len(t), loss.curvature),
+        }[loss.signs]  # fmt: skip
+        assert np.abs(a).max() <= 1
+        assert loss.signs != "logistic" or bool((a * y <= 0).all())
+        assert bool((bends <= allowed + 1e-12).all())
+        worst = max(worst, float((bends / np.maximum(allowed, 1e-9)).max()))
+    assert worst > 0.99
+
+
+@pytest.mark.parametrize("loss", ["logistic", "bounded", "log-cosh"])
 @pytest.mark.parametrize("rows", [1, 2, 5])
 def test_the_curve_is_convex_and_its_grid_is_above_it(loss: str, rows: int) -> None:
     pair = ObjectivePair(mu=0.2, curvature=0.3, rows=rows, loss=loss)
@@ -186,7 +322,7 @@ def test_the_curve_is_convex_and_its_grid_is_above_it(loss: str, rows: int) -> N
 
 
 def test_the_price_is_that_of_both_noises() -> None:
-    for loss, rows in (("logistic", 1), ("logistic", 4), ("bounded", 2)):
+    for loss, rows in (("logistic", 1), ("logistic", 4), ("bounded", 2), ("log-cosh", 1), ("log-cosh", 4)):
         found = ObjectivePerturbation.for_target(
             epsilon=1, delta=1e-6, dimension=7, gradient=1.0, second=1.0, rows=rows, loss=loss
         )
@@ -202,7 +338,7 @@ def test_the_price_is_that_of_both_noises() -> None:
 
 
 def test_a_second_opinion_agrees_and_refuses_less() -> None:
-    for loss, rows in (("logistic", 1), ("logistic", 3), ("bounded", 1)):
+    for loss, rows in (("logistic", 1), ("logistic", 3), ("bounded", 1), ("log-cosh", 1), ("log-cosh", 3)):
         events = (
             ObjectivePerturbationEvent(
                 noise_multiplier=4.5 * rows, curvature=0.4 / rows, rows=rows, loss=loss
@@ -297,6 +433,9 @@ def exact_gradient(problem: PerturbedObjective, table: np.ndarray, w: np.ndarray
             t = sum((flint.arb(a) * flint.arb(v) for a, v in zip(row, w, strict=True)), flint.arb(0))
             if isinstance(problem.loss, Logistic):
                 slope = -flint.arb(y) / (1 + (flint.arb(y) * t).exp())
+            elif isinstance(problem.loss, LogCosh):
+                h = flint.arb(problem.loss.threshold)
+                slope = h * ((t - flint.arb(y)) / h).tanh()
             else:
                 r = t - flint.arb(y)
                 h = flint.arb(problem.loss.threshold)  # type: ignore[attr-defined]
@@ -313,7 +452,7 @@ def test_certified_gradients_are_never_below_the_true_ones(seed: int) -> None:
     n, d = 60, 5
     table = random.normal(size=(n, d))
     table /= np.maximum(np.linalg.norm(table, axis=1), 1.0)[:, None]
-    loss = Logistic() if seed % 2 else Huber(threshold=0.5)
+    loss = (Logistic(), Huber(threshold=0.5), LogCosh(threshold=0.5))[seed % 3]
     target = np.where(random.random(n) < 0.5, 1.0, -1.0)
     problem = PerturbedObjective(
         loss=loss, design=DenseDesign(table=table, radius=1.0 + 1e-12), target=target, ridge=0.7,

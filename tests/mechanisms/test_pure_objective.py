@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tacit
-from support.perturbed import huber, largest_losses, log_density
+from support.perturbed import huber, largest_losses, log_cosh, log_density
 from tacit.accounting.events import PureEvent
 from tacit.audit import opinion_on_certificate
 from tacit.errors import InvalidParameter, NotCertified
@@ -95,6 +95,27 @@ def test_slopes_of_any_sign(curvature: float) -> None:
     assert worst > rate * 1.1
 
 
+@pytest.mark.parametrize("share", [0.3, 0.5, 0.7, 2.0, 10.0])
+def test_log_cosh_losses(share: float) -> None:
+    """The determinant is free up to half of the rate, and not beyond."""
+    rate, worst = 0.6, 0.0
+    curvature = rate * share
+    limit = claimed(rate, curvature, loss="log-cosh")
+    assert (limit == rate) is (share <= 0.5)
+    p = np.linspace(0, 1, 200_001)
+    assert limit == pytest.approx(float((p * rate + np.log1p(curvature * (1 - p * p))).max()), abs=1e-9)
+    for shared in ([], [((1.0, 0.0), 10)], [((1.0, 0.5), 40)], [((1.0, 3.0), 5), ((1.0, -3.0), 6)]):
+        for own in ((1.0, 1.0), (1.0, -1.0), (0.5, 1.0), (1.0, 4.0), (1.0, 0.0)):
+            for other, rows in ((shared, 1), ([*shared, ((-1.0, 1.0), 1)], 2)):
+                found = largest_losses(
+                    [*shared, (own, 1)], other, ridge=1 / curvature, scale=1 / rate, loss=log_cosh
+                )
+                assert found[2] == pytest.approx(1, abs=1e-2)
+                assert max(found[:2]) <= rows * limit * (1 + 1e-9)
+                worst = max(worst, max(found[:2]) if rows == 1 else 0)
+    assert worst > 0.9 * limit
+
+
 def test_in_the_plane() -> None:
     rate = 0.8
     for curvature in (0.4, 0.8, 6.0):
@@ -110,7 +131,7 @@ def test_in_the_plane() -> None:
                 assert max(swapped[:2]) <= claimed(rate, curvature, rows=2) * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("loss", ["logistic", "bounded"])
+@pytest.mark.parametrize("loss", ["logistic", "bounded", "log-cosh"])
 @pytest.mark.parametrize(("rows", "heads", "ridge"), [(1, 1, None), (3, 1, None), (2, 4, None), (1, 1, 0.9)])
 def test_the_price_is_that_of_both_noises(loss: str, rows: int, heads: int, ridge: float | None) -> None:
     found = PureObjectivePerturbation.for_target(
@@ -126,7 +147,7 @@ def test_the_price_is_that_of_both_noises(loss: str, rows: int, heads: int, ridg
     )
 
 
-@pytest.mark.parametrize("loss", ["logistic", "bounded"])
+@pytest.mark.parametrize("loss", ["logistic", "bounded", "log-cosh"])
 @pytest.mark.parametrize("epsilon", [1e-4, 1e3])
 def test_extreme_prices_are_kept(loss: str, epsilon: float) -> None:
     found = PureObjectivePerturbation.for_target(

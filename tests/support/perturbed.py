@@ -32,6 +32,12 @@ def huber(z: np.ndarray, target: float) -> tuple[np.ndarray, np.ndarray]:
     return np.clip(r, -1, 1), (np.abs(r) <= 1).astype(float)
 
 
+def log_cosh(z: np.ndarray, target: float) -> tuple[np.ndarray, np.ndarray]:
+    """Of the log-cosh loss with threshold 1."""
+    slope = np.tanh(z - target)
+    return slope, 1 - slope**2
+
+
 def _derivatives(
     rows: Rows, ridge: float, points: np.ndarray, loss: Callable[..., object]
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -330,7 +330,7 @@ def _gaussian(given: Mapping[str, Any]) -> Curve:
 
 
 def _objective_loss(value: Any) -> bool:
-    return isinstance(value, str) and value in ("logistic", "bounded")
+    return isinstance(value, str) and value in ("logistic", "bounded", "log-cosh")
 
 
 @formula(
@@ -343,15 +343,19 @@ def _objective(given: Mapping[str, Any]) -> Curve:
     One row with logistic loss is as Gaussian noise above curvature - mu^2/2, and k rows one after another, by U(q) =
     Phi(Phi^-1(q) + mu) k times, from the slope of U^k on where the last step reaches that point. Losses with slopes of
     any sign: 2^k corners of slopes, each as Gaussian noise of k mu, and determinants of at most (1 + curvature)^k.
+    Log-cosh losses: U(q) = 2 Phi(Phi^-1(q/2) + mu) above both curvature and 2 curvature - mu^2/2, k times.
     """
     mu, c, k = 1 / exact(given["noise_multiplier"]), exact(given["curvature"]), int(given["rows"])
     wide = _gaussian({"noise_multiplier": Fraction(given["noise_multiplier"]) / k})
-    if given["loss"] == "logistic":
-        corners, moved = 1, exact(0)
-        first = c - mu * mu / 2
+    if given["loss"] != "bounded":
+        signs = given["loss"] == "log-cosh"
+        corners, moved = 1 + signs, exact(0)
+        first = c.max(2 * c - mu * mu / 2) if signs else c - mu * mu / 2
         # The quantile at which the last of the k steps is no longer Gaussian, and the slope of all k there.
         place = -(first.max(exact(0)) / mu + mu / 2 + (k - 1) * mu)
         start = -k * mu * place - (k * mu) ** 2 / 2
+        # Two added curves and the chord are convex where each has fallen below a quarter.
+        start = start.max((k * mu) ** 2 / 2 + k * mu) if signs else start
     else:
         corners, moved = 1 << k, k * (1 + c).log()
         start = moved + (k * mu) ** 2 / 2 + k * mu * (2 * (k + 1) * exact(2).log()).sqrt()

@@ -38,6 +38,8 @@ COVER = Fraction(1, 10_000)
 MOST_HEADS = 4096
 MOST_SHRINKS = 398
 """The largest mu is reduced by 0.3% at most this many times."""
+STARTS = 0.9
+"""The default part of epsilon at which the Gaussian curve of log-cosh losses begins."""
 TOLERANCE = 2.0**-17
 """The tolerance of the certified gradient for gradients of rows of at most 1, which double precision reaches
 for some million rows.
@@ -151,8 +153,8 @@ class ObjectivePerturbation(PerturbedMinimiser):
     `gradient` bounds the length of one row's gradient, `second` its second derivative in any direction (for
     logistic loss radius^2), and `rows` is the number of rows added or taken away between neighbours. Guarantee:
     the composition of its two events. Theorems `objective-perturbation`, `objective-groups`,
-    `objective-bounded`, `objective-exactness`. Source: Chaudhuri, Monteleoni, Sarwate 2011; Kifer, Smith,
-    Thakurta 2012.
+    `objective-bounded`, `objective-log-cosh`, `objective-exactness`. Source: Chaudhuri, Monteleoni, Sarwate
+    2011; Kifer, Smith, Thakurta 2012.
     """
 
     row: ClassVar[tuple[str, ...]] = (
@@ -189,8 +191,8 @@ class ObjectivePerturbation(PerturbedMinimiser):
     ) -> ObjectivePerturbation:  # fmt: skip
         """The least noise whose curve has delta(epsilon) <= delta, for `heads` such minimisers of the same rows.
 
-        A ridge that is not given puts the start of the Gaussian part half way to epsilon. A tolerance that is not
-        given grows with the gradient of a row, as the errors of floats do.
+        A ridge that is not given puts the start of the Gaussian part half way to epsilon, for log-cosh losses at
+        nine tenths. A tolerance that is not given grows with the gradient of a row, as the errors of floats do.
         """
         target, limit, k = down(epsilon_parameter(epsilon)), delta_parameter(delta), whole("rows", rows)
         heads = whole("heads", heads)
@@ -202,6 +204,12 @@ class ObjectivePerturbation(PerturbedMinimiser):
         if loss == "logistic":
             most = gaussian_budget(epsilon=target, delta=limit).mu
             room = target - most**2 / 2
+            if room <= 0:
+                raise no_room(target)
+            own = second * 2 * steps / room if wanted is None else wanted
+        elif loss == "log-cosh":
+            most = _largest(target, limit / 2.0**heads)
+            room = STARTS * (target - most**2 / 2)
             if room <= 0:
                 raise no_room(target)
             own = second * 2 * steps / room if wanted is None else wanted
@@ -268,7 +276,8 @@ class ObjectivePerturbation(PerturbedMinimiser):
 
     @property
     def theorems(self) -> tuple[str, ...]:
-        own = ("objective-bounded",) if self.loss == "bounded" else ("objective-groups",) * (self.rows > 1)
+        signs = () if self.loss == "logistic" else (f"objective-{self.loss}",)
+        own = signs if self.loss == "bounded" else (*signs, *("objective-groups",) * (self.rows > 1))
         return ("objective-perturbation", *own, "objective-exactness", "rounded-gaussian")
 
     @property

@@ -46,15 +46,20 @@ def row_epsilon(rate: Fraction, curvature: Fraction, loss: str) -> Fraction:
     """The cost of one row at rate = gradient / noise_scale and curvature = second / ridge, rounded up.
 
     Logistic: max over 0 <= p <= 1 of p rate + ln(1 + curvature p (1 - p)), which is the rate itself where the
-    curvature is at most the rate. Bounded: rate + ln(1 + curvature). Theorem `objective-pure`.
+    curvature is at most the rate. Log-cosh: max of p rate + ln(1 + curvature (1 - p^2)), the rate itself where the
+    curvature is at most half of it. Bounded: rate + ln(1 + curvature). Theorem `objective-pure`.
     """
-    if loss != "logistic":
+    if loss == "bounded":
         return rate + Fraction(upper(lambda: (1 + ball(curvature)).log()))
-    if curvature <= rate:
+    if (2 if loss == "log-cosh" else 1) * curvature <= rate:
         return rate
 
     def largest() -> Any:
         a, c = ball(rate), ball(curvature)
+        if loss == "log-cosh":
+            # Concave as well; its slope vanishes at the positive root of c p^2 + (2 c / a) p - (1 + c) = 0.
+            p = (1 / (a * a) + (1 + c) / c).sqrt() - 1 / a
+            return p * a + (1 + c * (1 - p * p)).log()
         # The maximand is concave; its slope vanishes at the larger root of p^2 - (1 - 2/a) p - (1/a + 1/c) = 0.
         half = (1 - 2 / a) / 2
         p = half + (half * half + 1 / a + 1 / c).sqrt()
@@ -68,8 +73,9 @@ class PureObjectivePerturbation(PerturbedMinimiser):
     """The minimiser of a convex objective with a random linear term of density e^(-|b| / noise_scale), and its cover.
 
     Guarantee: Pure(rows * (cost of one row) + output_epsilon), the cost of one row being gradient / noise_scale where
-    second / ridge is at most that (logistic), else a little more. Theorems `objective-pure`, `objective-exactness`.
-    Source: Chaudhuri, Monteleoni, Sarwate 2011, whose determinant costs ln(1 + second / (4 ridge)) more.
+    second / ridge is at most that (logistic) or half of it (log-cosh), else a little more. Theorems `objective-pure`,
+    `objective-exactness`. Source: Chaudhuri, Monteleoni, Sarwate 2011, whose determinant costs
+    ln(1 + second / (4 ridge)) more.
     """
 
     row: ClassVar[tuple[str, ...]] = (
@@ -111,8 +117,9 @@ class PureObjectivePerturbation(PerturbedMinimiser):
     ) -> PureObjectivePerturbation:  # fmt: skip
         """The least noise with which `heads` such minimisers of the same rows cost at most epsilon.
 
-        The default ridge is twice the smallest at which the determinant of logistic losses is free; bounded
-        losses pay an eighth of epsilon for it. A tolerance that is not given grows with the gradient of a row.
+        The default ridge is twice the smallest at which the determinant of logistic and log-cosh losses is free;
+        bounded losses pay an eighth of epsilon for it. A tolerance that is not given grows with the gradient of
+        a row.
         """
         target, k, heads = epsilon_parameter(epsilon), whole("rows", rows), whole("heads", heads)
         refuse_if(heads > MOST_HEADS, "heads", heads, f"be at most {MOST_HEADS}")
@@ -124,8 +131,9 @@ class PureObjectivePerturbation(PerturbedMinimiser):
         left = (each - Fraction(output)) / k
         if ridge is not None:
             own = positive("ridge", ridge)
-        elif loss == "logistic":
-            own = float(f"{RIDGE * second / float(left):.6g}")
+        elif loss != "bounded":
+            free = 2 if loss == "log-cosh" else 1
+            own = float(f"{RIDGE * free * second / float(left):.6g}")
         else:
             own = float(f"{second / math.expm1(min(float(left * DETERMINANT), 10.0)):.6g}")
         steep, widest = up(Fraction(second) / Fraction(own)), up(Fraction(gradient) / left * 2**20)

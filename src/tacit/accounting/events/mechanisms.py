@@ -302,7 +302,8 @@ class ObjectivePerturbationEvent(SimpleEvent):
 
     noise_multiplier = noise_std / largest gradient of one row, curvature = its largest second derivative / ridge
     (`loss` "logistic": radius^2 / ridge), rows = how many rows are added or taken away between neighbours: twice a
-    unit's rows where units are replaced. Theorems `objective-perturbation`, `objective-groups`, `objective-bounded`.
+    unit's rows where units are replaced. Theorems `objective-perturbation`, `objective-groups`, `objective-bounded`,
+    `objective-log-cosh`.
     """
 
     kind: ClassVar[str] = "objective_perturbation"

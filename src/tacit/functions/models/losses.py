@@ -14,6 +14,43 @@ from tacit.functions.models.solvers import Logistic, SmoothLoss
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LogCosh(SmoothLoss):
+    """threshold^2 ln cosh(r / threshold) with r = t - y: Huber's loss with smooth corners. M = threshold, curvature 1.
+
+    The slope is M a with a = tanh(r / M), and the second derivative 1 - a^2: what theorem `objective-log-cosh` needs.
+    """
+
+    name: ClassVar[str] = "log-cosh"
+    signs: ClassVar[str] = "log-cosh"
+    threshold: float = 0.5
+
+    def __post_init__(self) -> None:
+        set_fields(self, threshold=positive("threshold", self.threshold))
+
+    @property
+    def lipschitz(self) -> float:
+        return self.threshold
+
+    @property
+    def curvature(self) -> float:
+        return 1.0
+
+    @property
+    def at_zero(self) -> float:
+        return float(min(0.5, self.threshold))
+
+    def values(self, model: Floats, target: Floats) -> Floats:
+        r = np.abs(model - target) / self.threshold
+        return np.asarray(self.threshold**2 * (r + np.log1p(np.exp(-2 * r)) - math.log(2)))
+
+    def slopes(self, model: Floats, target: Floats) -> Floats:
+        return np.asarray(self.threshold * np.tanh((model - target) / self.threshold))
+
+    def bends(self, model: Floats, target: Floats) -> Floats:
+        return np.asarray(1 - np.tanh((model - target) / self.threshold) ** 2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClippedPoisson(SmoothLoss):
     """min(e^t, most) - y as the slope: Poisson's loss e^t - y t, linear where the rate would exceed `most`.
 

@@ -50,7 +50,9 @@ class Loss(ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SmoothLoss(Loss):
-    """A loss with a derivative, whose own slope is at most `curvature`."""
+    """A loss with a derivative, whose own slope is at most `curvature`; `signs` is its kind in theorems and events."""
+
+    signs: ClassVar[str] = "bounded"
 
     @property
     @abstractmethod
@@ -156,6 +158,7 @@ class Logistic(SmoothLoss):
     """ln(1 + e^(-y t)) for labels y = -1 and 1. M = 1, curvature 1/4."""
 
     name: ClassVar[str] = "logistic"
+    signs: ClassVar[str] = "logistic"
 
     @property
     def lipschitz(self) -> float:

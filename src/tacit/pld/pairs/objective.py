@@ -2,7 +2,7 @@
 
 The curve is known for |epsilon| >= start only, as `factor` times that of Gaussian noise, `shift` further out. Between
 the two ends it uses the chord, which no convex curve exceeds (theorems `objective-perturbation`, `objective-groups`,
-`objective-bounded`).
+`objective-bounded`, `objective-log-cosh`).
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from tacit.pld.distributions import CurvePLD, PrivacyLossDistribution, pld_curve
 from tacit.pld.pairs.base import UpperCurvePair, check_order
 from tacit.pld.pairs.gaussian import gaussian_pld, normal_cdf
 
-LOSSES = ("logistic", "bounded")
-"""Slopes of one sign with second derivative p(1 - p) at slope p; or slopes of any sign, bounded second derivative."""
+LOSSES = ("logistic", "bounded", "log-cosh")
+"""Slopes of one sign with second derivative p(1 - p) at slope p; slopes of any sign, bounded second derivative; or
+slopes M a of any sign with second derivative at most beta (1 - a^2)."""
 
 MOST_CURVATURE = 1e6
 """The largest curvature of a row, in ridges; beyond it nothing is private, and e^curvature overflows."""
@@ -33,7 +34,9 @@ class ObjectivePair(UpperCurvePair):
 
     mu is that of one row (largest gradient / noise_std), curvature its largest second derivative over the ridge.
     With m = rows mu: logistic losses have delta(e) <= delta_Gauss(e; m) for e >= rows max(0, curvature - mu^2/2) +
-    (rows^2 - rows) mu^2/2; bounded ones delta(e) <= 2^rows delta_Gauss(e - rows ln(1 + curvature); m) for all e.
+    (rows^2 - rows) mu^2/2; bounded ones delta(e) <= 2^rows delta_Gauss(e - rows ln(1 + curvature); m) for all e;
+    log-cosh ones delta(e) <= 2 delta_Gauss(e; m) for e >= rows max(curvature, 2 curvature - mu^2/2) +
+    (rows^2 - rows) mu^2/2.
     """
 
     mu: float
@@ -58,16 +61,21 @@ class ObjectivePair(UpperCurvePair):
     @property
     def factor(self) -> int:
         """The number of added Gaussian curves."""
+        if self.loss == "log-cosh":
+            return 2
         return 1 if self.loss == "logistic" else 1 << self.rows
 
     def _shift(self) -> Any:
-        return ball(0) if self.loss == "logistic" else self.rows * (1 + ball(self.curvature)).log()
+        return self.rows * (1 + ball(self.curvature)).log() if self.loss == "bounded" else ball(0)
 
     def _start(self) -> Any:
-        """The ball of the epsilon at which the Gaussian part begins; for bounded losses far enough out that the curve
-        is convex.
+        """The ball of the epsilon at which the Gaussian part begins; for slopes of any sign far enough out that the
+        curve is convex.
         """
         k, mu = self.rows, ball(self.mu)
+        if self.loss == "log-cosh":
+            c, m = ball(self.curvature), k * mu
+            return (k * c.max(2 * c - mu * mu / 2) + (k * k - k) * mu * mu / 2).max(m * m / 2 + m)
         if self.loss == "logistic":
             return k * positive_ball(ball(self.curvature) - mu * mu / 2) + (k * k - k) * mu * mu / 2
         m = k * mu
@@ -114,7 +122,7 @@ class ObjectivePair(UpperCurvePair):
         return values
 
     def renyi(self, order: float) -> float:
-        """Exact for Gaussian tails and randomised response between; for bounded losses
+        """Exact for added Gaussian tails and randomised response between; for bounded losses
         rows ln(1 + curvature) + order m^2/2 + rows ln 2 / (order - 1), at a larger order where that is less."""
         check_order(order)
         if order == math.inf:
@@ -127,11 +135,12 @@ class ObjectivePair(UpperCurvePair):
                 return self._shift() + a * m * m / 2 + self.rows * ball(2).log() / (a - 1)
             s = self._start()
             middle = (((a - 1) * s).exp() * s.exp() + (-(a - 1) * s).exp()) / (1 + s.exp())
-            inside = normal_cdf(s / m - m / 2) - normal_cdf(-s / m - m / 2)
+            outside = normal_cdf(m / 2 - s / m) + normal_cdf(-s / m - m / 2)
+            inside = 1 - self.factor * outside
             # Tilted by e^((a - 1) loss), the loss is normal with mean (a - 1/2) m^2.
             mean = (a - ball(1) / 2) * m
             tails = normal_cdf(mean - s / m) + normal_cdf(-s / m - mean)
-            moment = (a * (a - 1) * m * m / 2).exp() * tails + positive_ball(inside) * middle
+            moment = self.factor * (a * (a - 1) * m * m / 2).exp() * tails + positive_ball(inside) * middle
             return moment.log() / (a - 1)
 
         return upper(formula)
