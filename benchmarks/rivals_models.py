@@ -14,8 +14,9 @@ import numpy as np
 
 from tacit.errors import NotCertified
 from tacit.functions.models.columns import LONGEST, DeclaredColumns
+from tacit.functions.models.losses import LogCosh
 from tacit.functions.models.rivals import GAUSSIAN, PURE, perturbation
-from tacit.functions.models.solvers import Huber, Logistic
+from tacit.functions.models.solvers import Logistic
 
 BY_HAND = True
 
@@ -23,7 +24,7 @@ EPSILONS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
 DELTAS = (1e-6, 0.0)
 ROWS = (1_000, 10_000, 100_000)
 COLUMNS = (2, 8, 32, 128)
-LOSSES = {"logistic": Logistic(), "Huber": Huber(threshold=0.5)}
+LOSSES = {"logistic": Logistic(), "log-cosh": LogCosh(threshold=0.5)}
 
 
 def settings() -> list[tuple[str, float, float, int, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -12,9 +13,11 @@ import tacit
 from curator.functions import DECLARED, PAID, curator, small
 from tacit.accounting.events import flatten
 from tacit.audit import opinion_on_certificate
+from tacit.curator.choice import calibrated
 from tacit.curator.functions import additive_model, linear_regression, logistic_regression
 from tacit.curator.functions.models import PerturbedFit, bin_names, bin_sizes, perturbed_fit
 from tacit.errors import InvalidParameter, TacitError, WrongType
+from tacit.functions.models.solvers import Huber
 from tacit.guarantees import Neighbours
 from tacit.mechanisms.objective import CERTIFIED
 from tacit.mechanisms.pure_objective import PureObjectivePerturbation
@@ -93,6 +96,53 @@ def test_a_model_tells_what_it_was_taught() -> None:
         # The certificate has them too.
         recorded = shape.certificate["function"]["terms"]
         assert recorded == pytest.approx([float(v) for v in terms.values()], abs=1e-6)
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_stored_fit_is_judged_by_its_question_and_not_by_todays_choice(unit: str) -> None:
+    """Earlier versions fitted numbers by Huber's loss: their choices are read, run and verified as they are."""
+    protect, steps = UNITS[unit]
+    with curator(protect=protect) as held:
+        plans = [held.preview(ask, **PAID) for ask in ASKS.values()]
+    for plan in plans:
+        assigned, question = plan.releases[0].assignment, plan.releases[0].question
+        assert calibrated(assigned, question) is True
+        noise, loss = assigned.fit.noise, assigned.fit.loss
+        size = 1.0 if loss.name == "logistic" else loss.lipschitz
+        wrong = [
+            replace(noise, gradient=noise.gradient * 0.99), replace(noise, second=noise.second * 0.99),
+            replace(noise, rows=noise.rows + 1), replace(noise, dimension=noise.dimension + 1),
+            replace(noise, loss="bounded" if noise.loss != "bounded" else "logistic"),
+        ]  # fmt: skip
+        wrong[2] = replace(noise, rows=steps - 1) if steps > 1 else wrong[3]
+        for other in wrong:
+            assert calibrated(replace(assigned, fit=replace(assigned.fit, noise=other)), question) is False
+        target = replace(assigned, fit=replace(assigned.fit, target="x2"))
+        assert calibrated(target, question) is False
+        if loss.name == "log-cosh":
+            assert size == 0.5
+            older = replace(assigned.fit, loss=Huber(threshold=0.5))
+            assert calibrated(replace(assigned, fit=older), question) is False
+            older = replace(older, noise=replace(noise, loss="bounded"))
+            assert calibrated(replace(assigned, fit=older), question) is True
+            steeper = replace(older, loss=Huber(threshold=0.6))
+            assert calibrated(replace(assigned, fit=steeper), question) is False
+
+
+def test_a_release_by_an_earlier_loss_is_answered_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The choice is stored with the charge: a new default changes no old answer."""
+    from tacit.curator.functions import models
+
+    with curator() as held:
+        with monkeypatch.context() as patched:
+            patched.setattr(models, "LogCosh", Huber)
+            first = held.release(ASKS["linear"], **PAID)
+        assert first.planned.assignment.fit.loss == Huber(threshold=0.5)
+        assert first.planned.assignment.fit.noise.loss == "bounded"
+        again = held.release(ASKS["linear"], **PAID)
+        assert again.replayed
+        assert again.planned.assignment.fit.loss == Huber(threshold=0.5)
+        assert np.array_equal(again.function.numbers, first.function.numbers)
 
 
 def test_rows_of_linear_models_are_short() -> None:

@@ -88,6 +88,7 @@ ROOMS = {
     "functions.fourier.plan": "FourierPlan",
     "functions.models.contrasts": "Contrasts",
     "functions.models.features": "FourierFeatures LinearFeatures PublicBall PublicBox",
+    "functions.models.losses": "LogCosh",
     "functions.models.solvers": "EpsilonInsensitive Hinge Huber Logistic",
     "functions.models.training": "KernelModelPlan",
     "functions.models.trees": "SplitColumn TreePlan TreeShape",
@@ -417,6 +418,8 @@ def calibrated(assignment: Assignment, question: Question) -> bool | None:
     """
     from tacit.curator.assignments import Assignment, cells_of
     from tacit.curator.fitted import fits_tables
+    from tacit.curator.functions.assignment import FunctionAssignment
+    from tacit.curator.functions.models import ModelStatistic, PerturbedFit, made_for_model
     from tacit.curator.quantile_choice import SelectedRanks, made_for
     from tacit.mechanisms import Laplace, RoundedGaussian, Staircase, TruncatedDiscreteLaplace
     from tacit.mechanisms.base import L1, L2
@@ -424,6 +427,8 @@ def calibrated(assignment: Assignment, question: Question) -> bool | None:
 
     if isinstance(assignment, SelectedRanks):
         return made_for(assignment, question)
+    if isinstance(assignment, FunctionAssignment) and isinstance(question.statistic, ModelStatistic):
+        return isinstance(assignment.fit, PerturbedFit) and made_for_model(assignment.fit, question)
     if (
         type(assignment) is not Assignment
         or question.statistic.fits not in ("noise", "totals")

@@ -23,10 +23,11 @@ from tacit.exact.checks import members, non_negative, positive, set_fields, text
 from tacit.exact.data_classes import dataclass
 from tacit.functions.models.columns import BINS, LONGEST, OTHER, CategoryColumn, DeclaredColumns, NumberColumn
 from tacit.functions.models.contrasts import SMOOTH, Contrasts
+from tacit.functions.models.losses import LogCosh
 from tacit.functions.models.objective import DenseDesign, ModelRows
 from tacit.functions.models.perturbed import perturbed_head
 from tacit.functions.models.rivals import ModelChoice, perturbation
-from tacit.functions.models.solvers import Huber, Logistic, SmoothLoss
+from tacit.functions.models.solvers import Logistic, SmoothLoss
 from tacit.guarantees import Neighbours, Unit
 from tacit.mechanisms.knorm import KNorm
 from tacit.mechanisms.objective import PerturbedMinimiser
@@ -103,7 +104,7 @@ class LogisticModel(ModelStatistic):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinearModel(ModelStatistic):
-    """Linear regression of a number within its declared bounds, by Huber's loss."""
+    """Linear regression of a number within its declared bounds, by the log-cosh loss."""
 
     kind: ClassVar[str] = "linear"
     threshold: float = 0.5
@@ -113,7 +114,7 @@ class LinearModel(ModelStatistic):
         set_fields(self, threshold=positive("threshold", self.threshold))
 
     def loss(self, question: Question) -> SmoothLoss:
-        return Huber(threshold=self.threshold)
+        return LogCosh(threshold=self.threshold)
 
     def on(self, schema: Schema, unit: Unit) -> Question:
         """The question; the target is a number with two different bounds."""
@@ -151,7 +152,7 @@ class AdditiveModel(ModelStatistic):
         return {k: v for k, v in said.items() if v or k not in ("interactions", "monotone")}
 
     def loss(self, question: Question) -> SmoothLoss:
-        return Logistic() if "classes" in question.details else Huber(threshold=self.threshold)
+        return Logistic() if "classes" in question.details else LogCosh(threshold=self.threshold)
 
     def _features(self, inputs: InputColumns) -> tuple[str, ...]:
         return (*bin_names(inputs, self.bins, self.terms(inputs)), CONSTANT)
@@ -419,8 +420,7 @@ def perturbed_fit(question: Question, epsilon: Fraction, delta: Fraction) -> tup
     statistic = question.statistic
     assert isinstance(statistic, ModelStatistic)
     inputs: InputColumns = question.details["inputs"]
-    base, group = base_unit(question.unit)
-    rows = row_limit(question.unit) * group * (2 if base.neighbours is Neighbours.REPLACE_ONE else 1)
+    rows = moved_rows(question)
     loss, additive = statistic.loss(question), statistic if isinstance(statistic, AdditiveModel) else None
     choice = perturbation(
         epsilon=epsilon, delta=delta, loss=loss, radius=LONGEST, rows=rows, ridge=statistic.ridge,
@@ -440,6 +440,39 @@ def perturbed_fit(question: Question, epsilon: Fraction, delta: Fraction) -> tup
     return fit, choice
 
 
+def moved_rows(question: Question) -> int:
+    """The number of rows that are added or taken away between neighbours."""
+    base, group = base_unit(question.unit)
+    return row_limit(question.unit) * group * (2 if base.neighbours is Neighbours.REPLACE_ONE else 1)
+
+
+def made_for_model(fit: PerturbedFit, question: Question) -> bool:
+    """Whether the noise of this fit covers what a unit can move, whichever loss, ridge and contrasts were chosen."""
+    statistic, noise, loss = question.statistic, fit.noise, fit.loss
+    assert isinstance(statistic, ModelStatistic)
+    outcome, inputs = question.details.get("outcome"), question.details["inputs"]
+    additive = isinstance(statistic, AdditiveModel)
+    numbers = inputs.coordinates + 1 if fit.learned is None else fit.learned.dimension
+    same = (
+        (fit.target, fit.coding, fit.inputs) == (statistic.target, statistic.coding, inputs)
+        and fit.classes == tuple(question.details.get("classes", ()))
+        and fit.bounds == (None if outcome is None else ends(outcome))
+        and fit.width == (1 if outcome is None else outcome.width)
+        and (not isinstance(statistic, AdditiveModel) or _terms_of(fit) == _terms_of(statistic))
+    )
+    places = fit.learned is None or [len(b) for b in fit.learned.blocks] == [*fit.layout.sizes, 1]
+    second = 1.0 if loss.signs == "logistic" else loss.curvature
+    return bool(
+        same and places and additive == (fit.learned is not None) and (loss.name == "logistic") == bool(fit.classes)
+        and noise.loss == loss.signs and noise.rows >= moved_rows(question) and noise.dimension == numbers
+        and noise.gradient >= loss.lipschitz * LONGEST and noise.second >= second * LONGEST**2
+    )  # fmt: skip
+
+
+def _terms_of(one: PerturbedFit | AdditiveModel) -> tuple[Any, ...]:
+    return one.bins, one.interactions, one.monotone
+
+
 def logistic_regression(
     columns: Any, target: str, *, ridge: float | None = None, where: str | Expression | None = None
 ) -> LogisticModel:
@@ -456,7 +489,7 @@ def linear_regression(
 ) -> LinearModel:  # fmt: skip
     """Linear regression of a number within its bounds: `linear_regression(["age", "sex"], "income")`.
 
-    Huber's loss with this threshold, for outcomes scaled to [-1, 1].
+    The log-cosh loss, a smooth Huber loss, with this threshold, for outcomes scaled to [-1, 1].
     """
     return LinearModel(
         columns=by_columns(columns), target=target, threshold=threshold, ridge=ridge, where=filter_of(where)

@@ -42,7 +42,7 @@ WARPS = (0.5, 0.25, 0.25)
 RARE = 0.05
 """The expected share of rows with a missing or undeclared value."""
 SIGNAL = {"logistic": 0.3}
-OTHER_SIGNAL = 0.06
+OTHER_SIGNAL = 0.02
 """The expected variance of what is learned, of log odds or of targets scaled to [-1, 1]: this times the root of the
 number of columns, and as much from each."""
 BEND = {"logistic": 0.2}

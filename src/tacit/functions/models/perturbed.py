@@ -144,7 +144,7 @@ class PerturbedPlan:
     @property
     def kind(self) -> str:
         """The theorem for the loss."""
-        return "logistic" if self.loss.name == "logistic" else "bounded"
+        return self.loss.signs
 
     @property
     def share(self) -> Fraction:

@@ -35,10 +35,10 @@ from tacit.functions.models.conventions import (
     target_column,
     unit_of,
 )
-from tacit.functions.models.losses import ClippedPoisson
+from tacit.functions.models.losses import ClippedPoisson, LogCosh
 from tacit.functions.models.perturbed import PerturbedPlan, PerturbedRelease
 from tacit.functions.models.rivals import REFERENCE_ROWS
-from tacit.functions.models.solvers import Huber, Logistic, SmoothLoss
+from tacit.functions.models.solvers import Logistic, SmoothLoss
 from tacit.guarantees import Guarantee, Neighbours
 from tacit.mechanisms.objective import CERTIFIED
 
@@ -184,17 +184,18 @@ class PerturbedClassifier(ChancesMixin, HeadsClassifier, PerturbedModel):
 
 
 class PerturbedRegressor(BoundedRegressor, PerturbedModel):
-    """Targets within declared bounds, by Huber's loss on them scaled to [-1, 1]."""
+    """Targets within declared bounds, by the log-cosh loss on them scaled to [-1, 1]."""
 
     def _loss(self) -> SmoothLoss:
-        return Huber(threshold=positive("threshold", self.threshold))
+        return LogCosh(threshold=positive("threshold", self.threshold))
 
 
 class PrivateLinearRegression(PerturbedRegressor):
-    """Linear regression of a bounded target on declared columns, by a perturbed Huber loss and a ridge.
+    """Linear regression of a bounded target on declared columns, by a perturbed log-cosh loss and a ridge.
 
-    Guarantee: (epsilon, delta), the composed curve of the events (`guarantee_`). A `threshold` of 1 is least
-    squares for targets within half of their range of the fit. Theorems `objective-bounded`, `objective-exactness`.
+    Guarantee: (epsilon, delta), the composed curve of the events (`guarantee_`). The loss is about r^2/2 for residuals
+    far below `threshold`, in half ranges of the target, and about threshold |r| far above it. Theorems
+    `objective-log-cosh`, `objective-groups`, `objective-exactness`.
     """
 
     def __init__(
@@ -295,10 +296,10 @@ class PrivateAdditiveClassifier(PerturbedClassifier):
 
 
 class PrivateAdditiveRegressor(PerturbedRegressor):
-    """An additive model of declared bins for a bounded target, by a perturbed Huber loss.
+    """An additive model of declared bins for a bounded target, by a perturbed log-cosh loss.
 
-    Guarantee: (epsilon, delta), the composed curve of what is drawn (`guarantee_`). Theorems `objective-bounded`,
-    `objective-exactness`.
+    Guarantee: (epsilon, delta), the composed curve of what is drawn (`guarantee_`). Theorems `objective-log-cosh`,
+    `objective-groups`, `objective-exactness`.
     """
 
     coding = "binned"

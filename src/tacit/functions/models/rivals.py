@@ -8,8 +8,9 @@
 All rivals have the same reference table: a number of rows, with the curvatures h_i and the expected weights of the
 contrasts of an additive model, or for a linear one rows of length R whose curvatures fall like 1/i, and weights that
 give the score a variance of 1, or of 0.1 where targets lie in [-1, 1]. The error is the expected excess of the mean
-loss there: by noise, by the sample, and by the penalty or too few steps. Every rival has its best ridge or
-number of steps; the perturbed objectives have the ridge of the model. For each table and each ridge a perturbed
+loss there: by noise, by the sample, and by the penalty or too few steps. Every rival has its best ridge, or the
+best number and length of steps that diverge on no table of this size; the perturbed objectives have the ridge of
+the model. For each table and each ridge a perturbed
 objective has at most the noise of output noise, as h_i >= 0.
 """
 
@@ -41,8 +42,8 @@ RIDGES = np.geomspace(1e-3, 1e6, 91)
 SPREAD = {"logistic": 1.0}
 OTHER_SPREAD = 0.1
 """The variance of a linear model's score on the reference table."""
-SMALLER = (0.5,) * 8
-"""Each step halves the ridge while the expected error falls."""
+HALVINGS = 8
+"""Each step halves or doubles the ridge while the expected error falls."""
 ROUNDS = 6
 ELSEWHERE = {
     "output noise": "a kernel model, or mechanism='output' of a logistic regression, has it",
@@ -100,7 +101,7 @@ def perturbation(
         "epsilon": epsilon, "dimension": dimension, "gradient": loss.lipschitz * radius,
         # The theorem for logistic losses is about radius^2: p (1 - p) is the loss's own.
         "second": (1.0 if logistic else loss.curvature) * radius**2 * (1 + 2.0**-50), "rows": rows,
-        "loss": "logistic" if logistic else "bounded", "heads": heads, "ridge": ridge, "tolerance": tolerance,
+        "loss": loss.signs, "heads": heads, "ridge": ridge, "tolerance": tolerance,
     }  # fmt: skip
     exact_delta = exact_parameter("delta", delta, positive=False)
     plain = ReferenceTable(dimension=dimension, rows=reference_rows, radius=radius, loss=loss)
@@ -125,16 +126,22 @@ def perturbation(
             problem = problem or no
             continue
         found[name] = judged(first)
-    # Logistic losses with Gaussian noise pay nothing for the determinant; others trade noise for a smaller ridge.
+    # Logistic losses with Gaussian noise pay nothing for the determinant; others trade noise for a smaller ridge. A
+    # larger ridge than the default of logistic losses is for linear models that are worse than none.
     least = min(found, key=lambda name: found[name][0], default=PURE)
-    for part in () if ridge is not None or (logistic and least == GAUSSIAN) or not found else SMALLER:
-        try:
-            tried = judged(makers[least](**given | {"ridge": float(f"{found[least][1].ridge * part:.6g}")}))
-        except NotCertified:
-            break
-        if tried[0] >= found[least][0]:
-            break
-        found[least] = tried
+    hopeless = bool(found) and columns is None and found[least][0] > plain.without
+    parts = ((0.5, not logistic or least == PURE), (2.0, not logistic or hopeless))
+    for part, allowed in () if ridge is not None or not found else parts:
+        for _ in range(HALVINGS if allowed else 0):
+            try:
+                tried = judged(
+                    makers[least](**given | {"ridge": float(f"{found[least][1].ridge * part:.6g}")})
+                )
+            except NotCertified:
+                break
+            if tried[0] >= found[least][0]:
+                break
+            found[least] = tried
     if not found:
         assert problem is not None
         raise problem
@@ -211,6 +218,11 @@ class ReferenceTable:
         missed = 0.0 if self.learned is None else self.learned.lost
         return missed + float((h * squares).sum() / (2 * self.rows))
 
+    @property
+    def without(self) -> float:
+        """The excess of the model that is 0 everywhere."""
+        return self._excess(np.ones(self.dimension), 0.0)
+
     def perturbed(self, noise_std: float, ridge: float | Floats) -> float:
         """The excess of a minimiser with noise of this deviation in its gradient."""
         total = self._curvatures + ridge
@@ -236,16 +248,16 @@ class ReferenceTable:
             "output noise",
             min(self._excess(r / (h + r), (std(move, d) / r) ** 2) for r in RIDGES),
         )
-        if self.loss.name == "huber":
+        if self.loss.name in ("huber", "log-cosh"):
             # (x x', x y) as one vector: |x x'| = R^2, |x y| <= R; each number of x x' off the diagonal counts twice.
             size = steps * math.hypot(self.radius**2, self.radius)
             noise = std(size, d * (d + 3) // 2) * math.sqrt(1 + float(self._squared_weights.sum()) / 2)
             least = 2 * std(size, d * (d + 3) // 2) * math.sqrt(d / 2)
             yield "noisy moments", min(self.perturbed(noise, float(r)) for r in RIDGES if r >= least)
-        # The longest step ends the loss in the steepest direction.
+        # A step beyond 2 / (rows curvature R^2) diverges on some table of this many rows, of columns that go together.
         found = []
-        for part in (1.0, 0.5, 0.25, 0.1):
-            step = part / float(h.max())
+        for part in (1.5, 1.0, 0.5, 0.25, 0.1):
+            step = part / max(float(h.max()), self.rows * self.loss.curvature * self.radius**2)
             rate = h * step
             for times in STEPS:
                 # Noise of all steps, each shrunk by the steps after it.
