@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -119,6 +119,20 @@ class Selections(Mechanism):
             )
         object.__setattr__(self, "shares", levels)
 
+    @classmethod
+    def for_target(
+        cls,
+        *,
+        epsilon: Exact,
+        bins: int,
+        shares: tuple[Exact, ...],
+        rows: int = 1,
+        replaced: bool = False,
+        grouped: bool = False,
+    ) -> Self:
+        """The mechanism of this epsilon: the constructor itself, under the name that all mechanisms share."""
+        return cls(epsilon=epsilon, bins=bins, shares=shares, rows=rows, replaced=replaced, grouped=grouped)
+
     def _checked_bins(self) -> int:
         return checked_bins(self.bins)
 
@@ -177,20 +191,6 @@ class RankSelection(Selections):
     bins; a unit has at most `rows` rows in all cells together. Theorem `rank-selections`. Source: Smith 2011; McKenna,
     Sheldon 2020; Kaplan, Schnapp, Stemmer 2022 (nesting).
     """
-
-    @classmethod
-    def for_target(
-        cls,
-        *,
-        epsilon: Exact,
-        bins: int,
-        shares: tuple[Exact, ...],
-        rows: int = 1,
-        replaced: bool = False,
-        grouped: bool = False,
-    ) -> RankSelection:
-        """The mechanism of this epsilon: the constructor itself, under the name that all mechanisms share."""
-        return cls(epsilon=epsilon, bins=bins, shares=shares, rows=rows, replaced=replaced, grouped=grouped)
 
     @property
     def theorems(self) -> tuple[str, ...]:

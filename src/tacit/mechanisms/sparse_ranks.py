@@ -103,20 +103,6 @@ class SparseRankSelection(Selections):
             raise InvalidParameter(parameter="bins", value=bins, must="be at most 2^40")
         return bins
 
-    @classmethod
-    def for_target(
-        cls,
-        *,
-        epsilon: Exact,
-        bins: int,
-        shares: tuple[Exact, ...],
-        rows: int = 1,
-        replaced: bool = False,
-        grouped: bool = False,
-    ) -> SparseRankSelection:
-        """The mechanism of this epsilon: the constructor itself, under the name that all mechanisms share."""
-        return cls(epsilon=epsilon, bins=bins, shares=shares, rows=rows, replaced=replaced, grouped=grouped)
-
     @property
     def theorems(self) -> tuple[str, ...]:
         return ("rank-selections",)

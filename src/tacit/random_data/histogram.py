@@ -193,8 +193,45 @@ class ReleasedHistogram:
         return np.asarray(self.counts, dtype=np.float64) / self.rows
 
 
+class _Counts(RandomMechanism):
+    """Counts of a table under one epsilon and gamma, for either neighbour relation: the checks and the promise."""
+
+    __slots__ = ()
+    epsilon: Exact
+    gamma: Exact
+    neighbours: Neighbours
+    independent: bool
+
+    def _check(self, *flags: str) -> None:
+        """Checks the fields that all such mechanisms have, and these flags."""
+        epsilon_parameter(self.epsilon)
+        gamma_parameter(self.gamma)
+        set_fields(self, epsilon=self.epsilon, gamma=self.gamma)
+        check_fields(self, **dict.fromkeys(flags, flag))
+        object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
+        independent(self.independent)
+        check_fields(self, independent=flag)
+
+    @property
+    def _bound(self) -> Pure:
+        return Pure(epsilon=up(epsilon_parameter(self.epsilon)))
+
+    @property
+    def _gamma(self) -> Fraction:
+        return gamma_parameter(self.gamma)
+
+    @property
+    def _neighbours(self) -> Neighbours:
+        return self.neighbours
+
+    @property
+    def _declared(self) -> tuple[str, ...]:
+        least = () if self.neighbours is Neighbours.REPLACE_ONE else (LEAST_ROWS,)
+        return (INDEPENDENT_DRAWS, *least)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RandomHistogram(RandomMechanism):
+class RandomHistogram(_Counts):
     """Counts of k cells: those below `exact_below` exact, the others with Laplace noise of scale 2/epsilon.
 
     Guarantee: (epsilon, 0) under RandomData(gamma), for independent rows of any distribution; random
@@ -219,30 +256,7 @@ class RandomHistogram(RandomMechanism):
 
     def __post_init__(self) -> None:
         set_fields(self, rows=rows_parameter(self.rows), cells=whole("cells", self.cells, least=2))
-        epsilon_parameter(self.epsilon)
-        gamma_parameter(self.gamma)
-        set_fields(self, epsilon=self.epsilon, gamma=self.gamma)
-        check_fields(self, small_cells=flag, sharp=flag)
-        object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
-        independent(self.independent)
-        check_fields(self, independent=flag)
-
-    @property
-    def _bound(self) -> Pure:
-        return Pure(epsilon=up(epsilon_parameter(self.epsilon)))
-
-    @property
-    def _gamma(self) -> Fraction:
-        return gamma_parameter(self.gamma)
-
-    @property
-    def _neighbours(self) -> Neighbours:
-        return self.neighbours
-
-    @property
-    def _declared(self) -> tuple[str, ...]:
-        least = () if self.neighbours is Neighbours.REPLACE_ONE else (LEAST_ROWS,)
-        return (INDEPENDENT_DRAWS, *least)
+        self._check("small_cells", "sharp")
 
     @property
     def exact_below(self) -> int:
@@ -351,7 +365,7 @@ class ReleasedCount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RandomProportion(RandomMechanism):
+class RandomProportion(_Counts):
     """The count of rows with a property: exact if f(c) <= gamma and f(c + 1) <= gamma, else with geometric noise.
 
     Guarantee: (epsilon, 0) under RandomData(gamma), for independent rows of any distribution; random
@@ -369,29 +383,7 @@ class RandomProportion(RandomMechanism):
 
     def __post_init__(self) -> None:
         set_fields(self, rows=rows_parameter(self.rows))
-        epsilon_parameter(self.epsilon)
-        gamma_parameter(self.gamma)
-        set_fields(self, epsilon=self.epsilon, gamma=self.gamma)
-        object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
-        independent(self.independent)
-        check_fields(self, independent=flag)
-
-    @property
-    def _bound(self) -> Pure:
-        return Pure(epsilon=up(epsilon_parameter(self.epsilon)))
-
-    @property
-    def _gamma(self) -> Fraction:
-        return gamma_parameter(self.gamma)
-
-    @property
-    def _neighbours(self) -> Neighbours:
-        return self.neighbours
-
-    @property
-    def _declared(self) -> tuple[str, ...]:
-        least = () if self.neighbours is Neighbours.REPLACE_ONE else (LEAST_ROWS,)
-        return (INDEPENDENT_DRAWS, *least)
+        self._check()
 
     @property
     def noise(self) -> Geometric:

@@ -613,46 +613,49 @@ def exact_mode(
         values = {tuple(int(p == x) for p in law.support): law.weights[x] for x in law.support}
         laws = answer_laws(values, [0] * len(values), unknown - 1, rounding=law.rounding)
         told = None if laws is None else told_by([laws], target).capped(worst, target)
-    factor, pair, simulator = _claimed(
-        told,
-        worst,
-        target,
-        what="mode",
-        simulator="the mode without the row",
-        hint="more rows, or a clearer leader",
-    )
     names = list(categories)
     given = ", ".join(f"{names[int(law.low + k * law.step)]}: {law.weights[k]}" for k in law.support)
-    return ExactAnswer(
+    return _answer(
+        told,
+        stability=worst,
+        delta=target,
         statistic="most frequent category",
+        what="mode",
+        hint="more rows, or a clearer leader",
+        rows_are=f"independent draws of {len(law.support)} categories, with the probabilities {given}",
+        family=f"independent rows of {len(law.support)} categories, with the probabilities {given}",
+        size=size,
+        unknown=unknown,
+    )
+
+
+def _answer(
+    told: Told | None, *, stability: float, delta: float, statistic: str, what: str, hint: str, rows_are: str,
+    family: str, size: int, unknown: int, **details: Any,
+) -> ExactAnswer:  # fmt: skip
+    """The answer of a decision by the exact distributions, or by a union bound at epsilon = 0."""
+    if told is None and stability > delta:
+        raise delta_out_of_reach(what, delta, stability, reason=AT_ZERO, hint=hint, ours=True)
+    if told is not None and math.isinf(told.factor):
+        raise delta_out_of_reach(what, delta, told.at_zero, hint=hint, ours=True)
+    if told is not None:
+        factor, pair, simulator = told.factor, told.pair, told.simulator
+    else:
+        factor, pair = 1.0, 1.0 if 2 * stability <= delta else math.inf
+        simulator = f"the {what} without the row"
+    return ExactAnswer(
+        statistic=statistic,
         epsilon=log_up_factor(factor),
         epsilon_pair=None if math.isinf(pair) else log_up_factor(pair),
-        delta=target,
-        assumptions=(
-            f"the rows are independent draws of {len(law.support)} categories, with the probabilities {given}",
-            known_rows_clause(size, unknown),
-            ALONE,
-        ),
+        delta=delta,
+        assumptions=(f"the rows are {rows_are}", known_rows_clause(size, unknown), ALONE),
         theorem="stable-functions" if told is None else "largest-best",
         simulator=simulator,
         rows=size,
         unknown_rows=unknown,
-        family=f"independent rows of {len(law.support)} categories, with the probabilities {given}",
-        details={"stability": worst, **({} if told is None else told.details)},
+        family=family,
+        details={"stability": stability, **details, **({} if told is None else told.details)},
     )
-
-
-def _claimed(
-    told: Told | None, stability: float, target: float, *, what: str, simulator: str, hint: str
-) -> tuple[float, float, str]:
-    """(Factor, factor between two values, simulator) by the exact distributions, or by a union bound at epsilon = 0."""
-    if told is not None:
-        if math.isinf(told.factor):
-            raise delta_out_of_reach(what, target, told.at_zero, hint=hint, ours=True)
-        return told.factor, told.pair, told.simulator
-    if stability > target:
-        raise delta_out_of_reach(what, target, stability, reason=AT_ZERO, hint=hint, ours=True)
-    return 1.0, 1.0 if 2 * stability <= target else math.inf, simulator
 
 
 def _two_told(tails: LeadTails, places: np.ndarray, least: int, most: int, delta: float) -> Told:
@@ -770,27 +773,19 @@ def exact_argmax(
     else:
         stability = _many(laws, unknown - 1, near, known)
         told = None if known else _small(laws, unknown - 1, target, stability)
-    factor, pair, simulator = _claimed(
-        told, stability, target, what="largest column", simulator="the largest column without the row",
-        hint="more rows, or a clearer leader",
-    )  # fmt: skip
     names = "; ".join(law.describe() for law in laws)
-    return ExactAnswer(
-        statistic="column with the largest total",
-        epsilon=log_up_factor(factor),
-        epsilon_pair=None if math.isinf(pair) else log_up_factor(pair),
+    return _answer(
+        told,
+        stability=stability,
         delta=target,
-        assumptions=(
-            f"the rows are independent draws, and in a row the columns are independent of each other: {names}",
-            known_rows_clause(size, unknown),
-            ALONE,
-        ),
-        theorem="stable-functions" if told is None else "largest-best",
-        simulator=simulator,
-        rows=size,
-        unknown_rows=unknown,
+        statistic="column with the largest total",
+        what="largest column",
+        hint="more rows, or a clearer leader",
+        rows_are=f"independent draws, and in a row the columns are independent of each other: {names}",
         family=f"independent rows of independent columns: {names}",
-        details={"stability": stability, "columns": len(laws), **({} if told is None else told.details)},
+        size=size,
+        unknown=unknown,
+        columns=len(laws),
     )
 
 
