@@ -106,8 +106,9 @@ def swapped(first: Any, strange: Any) -> Any:
 def looked_at(made: Any, *, light: bool = False) -> str:
     """What an object says of itself: its fields and what it promises; every word must come without a raw error."""
     said = []
-    for name in () if light else ("bound", "event", "noise_distribution", "kind", "describe"):
-        if not hasattr(type(made), name):
+    for name in () if light else ("bound", "event", "noise_distribution", "kind", "describe", "to_dict"):
+        found = getattr(type(made), name, None)
+        if found is None or (getattr(found, "__doc__", None) or "").startswith("The old name of"):
             continue
         try:
             found = getattr(made, name)
