@@ -102,7 +102,7 @@ def test_the_curve_is_what_the_certificate_says(d):
     fit = histogram_fit(tacit.density(NAMES[:d], size=900).on(schema, REPLACED), Fraction(1))
     rng = np.random.default_rng(8)
     counts, at = rng.integers(-3, 40, np.prod(fit.cells)), rng.uniform(-1, 1, (30, d))
-    told = fit.words
+    told = fit.to_dict()
     low, high, cells = (np.array(told[k], dtype=float) for k in ("low", "high", "cells"))
     width, points = (high - low) / cells, (low + high) / 2 + at * (high - low) / 2
     places = np.stack(np.unravel_index(np.arange(counts.size), told["cells"]), axis=1)
@@ -130,7 +130,7 @@ def test_a_declared_bandwidth_keeps_its_meaning():
             False,
         )
         assert told.bandwidths == (0.06,) * d
-        assert "kernels" not in told.words
+        assert "kernels" not in told.to_dict()
         # The counts and their noise are those of the best kernel of order two.
         variance = float(f"{float(free.mechanism.distribution.std) ** 2:.3g}")
         best = best_shape(5000, d, variance, None)
