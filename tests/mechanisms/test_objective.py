@@ -263,6 +263,8 @@ def test_the_log_cosh_loss_is_the_one_of_the_theorem() -> None:
         loss.bends(t, np.zeros(2001))[1:-1], abs=1e-4
     )
     assert loss.values(np.array([0.0, 800.0]), np.zeros(2)) == pytest.approx([0, 400 - math.log(2) / 4])
+    wide = LogCosh(threshold=1e6)
+    assert wide.values(np.array([1e-3, 2.0]), np.zeros(2)) == pytest.approx([5e-7, 2.0], rel=1e-9, abs=0)
     assert loss.slopes(np.array([1e300, -1e300]), np.zeros(2)).tolist() == [0.5, -0.5]
     for bad in (0.0, -1.0, math.nan):
         with pytest.raises(InvalidParameter):

@@ -41,7 +41,9 @@ class LogCosh(SmoothLoss):
 
     def values(self, model: Floats, target: Floats) -> Floats:
         r = np.abs(model - target) / self.threshold
-        return np.asarray(self.threshold**2 * (r + np.log1p(np.exp(-2 * r)) - math.log(2)))
+        # cosh r = 1 + 2 sinh(r/2)^2 keeps small residuals exact under a large threshold.
+        near = np.log1p(2 * np.sinh(np.minimum(r, 20.0) / 2) ** 2)
+        return np.asarray(self.threshold**2 * np.where(r < 20, near, r - math.log(2)))
 
     def slopes(self, model: Floats, target: Floats) -> Floats:
         return np.asarray(self.threshold * np.tanh((model - target) / self.threshold))
