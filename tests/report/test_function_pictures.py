@@ -7,8 +7,26 @@ from typing import Any
 import pytest
 
 from tacit.report.drawing import fits_a_map
-from tacit.report.pictures import draw, fitting
+from tacit.report.pictures import MOST_TERMS, draw, fitting
+from tacit.report.releases import _more
 from tacit.report.view import CellView, ReleaseView
+
+
+def test_terms_of_a_model_stand_in_their_order() -> None:
+    """Sorted by size they would show no shape; a page has the first ones of a long model."""
+    for count in (54, MOST_TERMS + 20):
+        cells = tuple(
+            CellView(keys=(f"age {k}",), value=float(k % 7), low=k % 7 - 0.1, high=k % 7 + 0.1)
+            for k in range(count)
+        )
+        view = ReleaseView(
+            name="shapes", kind="additive", title="Shapes", question="", cells=cells, certificate="c.json",
+            price="", columns=("term",), ratio_reason="no lower bound",
+        )  # fmt: skip
+        drawn = draw(view)
+        assert drawn.kind == "bars"
+        assert drawn.cells == cells[:MOST_TERMS]
+        assert ("Shown: the first 120 of" in _more(view, drawn)) is (count > MOST_TERMS)
 
 
 def view(cells: list[CellView], columns: tuple[str, ...], kind: str = "classifier") -> ReleaseView:

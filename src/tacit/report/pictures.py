@@ -138,6 +138,9 @@ def fitting(view: ReleaseView) -> Picture:
 
 GEOGRAPHY = "geography"
 """Its table is read by lines, from the largest areas on."""
+MODELS = ("additive", "linear", "logistic")
+"""Their terms stand in the order of columns and bins. Sorted by size they would show no shape."""
+MOST_TERMS = 120
 
 
 def draw(view: ReleaseView) -> Drawn:
@@ -146,6 +149,8 @@ def draw(view: ReleaseView) -> Drawn:
     cells = view.cells
     if view.kind == GEOGRAPHY:
         cells = cells[:MOST_CELLS]
+    elif view.kind in MODELS and kind == "bars":
+        cells = cells[:MOST_TERMS]
     elif view.kind != REGRESSION and (kind == "table" or (kind == "bars" and len(cells) > MOST_CELLS)):
         cells = largest(cells)
     id = f"picture-{ident(view.name)}"

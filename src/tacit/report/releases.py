@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from tacit.curator.cells import ABSENT, CARE, GOOD, NOISY, UNJUDGED, WORDS
 from tacit.curator.text import figures
-from tacit.report.pictures import GEOGRAPHY, Drawn, draw
+from tacit.report.pictures import GEOGRAPHY, MODELS, Drawn, draw
 from tacit.report.statistic_pictures import (
     CALIBRATED,
     INEQUALITY,
@@ -336,7 +336,7 @@ def _more(view: ReleaseView, drawn: Drawn) -> str:
     if not left:
         return ""
     where = f"in {view.values}" if view.values else "in the file of values"
-    first = "first" if view.kind == GEOGRAPHY else "largest"
+    first = "first" if view.kind in (GEOGRAPHY, *MODELS) else "largest"
     return f"Shown: the {first} {len(drawn.cells)} of {view.total:,} cells, and {left:,} more {where}. "
 
 

@@ -155,7 +155,10 @@ class Shapes:
         shape = self[name]
         if shape.pair is not None:
             return _pair_svg(shape, "log odds" if self.outcomes else "in the target's unit", width, height)
-        room = 40 if shape.edges is not None else 24 + 6 * max(len(_short(v)) for v in shape.labels)
+        longest = 7 * max(len(_short(v)) for v in shape.labels)
+        # Names of categories stand upright where they are too long to lie.
+        upright = shape.edges is None and longest * len(shape.values) > width - 66
+        room = 24 + 6 * longest // 7 if upright else 40
         left, top, base, right = 54, 26, height - room, width - 12
         half = np.zeros(len(shape.values)) if shape.half is None else shape.half
         count = len(shape.values) - (1 if shape.edges is not None else 0)
@@ -187,10 +190,15 @@ class Shapes:
                 )
             parts.append(f'<path d="M{a:.1f} {y(v):.1f}H{b:.1f}" stroke="#1f4e8c" stroke-width="2.5"/>')
         if shape.edges is not None:
-            for x, value, anchor in ((ends[0], low, "start"), (ends[-1], high, "end")):
+            middles = [(low + (high - low) * k / 4, "middle") for k in (1, 2, 3)]
+            for value, anchor in ((low, "start"), *middles, (high, "end")):
+                x = left + (right - left) * (value - low) / (high - low)
                 parts.append(f'<text x="{x:.1f}" y="{base + 16}" text-anchor="{anchor}">{value:.6g}</text>')
+        elif not upright:
+            for k in range(count):
+                x, text = (ends[k] + ends[k + 1]) / 2, html.escape(_short(shape.labels[k]))
+                parts.append(f'<text x="{x:.1f}" y="{base + 16}" text-anchor="middle">{text}</text>')
         else:
-            # Names of categories stand upright beside each other: they are too long to lie.
             every = max(1, -(-12 * count // (right - left)))
             for k in range(0, count, every):
                 x, text = (ends[k] + ends[k + 1]) / 2, html.escape(_short(shape.labels[k]))
