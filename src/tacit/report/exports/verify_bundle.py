@@ -244,9 +244,7 @@ def _signature(said: dict[str, Any], name: str, key: bytes, check: Any) -> list[
 def _entries(
     ledger: dict[str, Any], named: dict[str, Any], check: Any
 ) -> dict[int, tuple[str, dict[str, Any]]]:
-    """The entries by their numbers, which are those of this charge only, each once, linked, and not later than
-    the anchor.
-    """
+    """The entries of this charge by their numbers: each once, linked, and not later than the anchor."""
     charge = named["sequence"]
     check(ledger["id"] == named["id"], "the entries are of another ledger than the manifest names")
     end, _, top = ledger["anchor"].partition(":")
