@@ -129,6 +129,28 @@ def test_a_stored_fit_is_judged_by_its_question_and_not_by_todays_choice(unit: s
             assert calibrated(replace(assigned, fit=steeper), question) is False
 
 
+def test_a_stored_fit_has_the_declared_threshold_ridge_and_smoothness() -> None:
+    """Enough noise for another loss than the declared one is not enough: it is the answer to another question."""
+    threshold, ridge = linear_regression(["x"], "z", threshold=0.4), linear_regression(["x"], "z", ridge=30.0)
+    asks = [threshold, ridge, additive_model(["x"], "z", bins=6, threshold=0.4), ASKS["additive"]]
+    with curator() as held:
+        plans = [held.preview(ask, **PAID) for ask in asks]
+    pairs = [(p.releases[0].assignment, p.releases[0].question) for p in plans]
+    assert [calibrated(*pair) for pair in pairs] == [True] * 4
+    flatter = [replace(a.fit, loss=replace(a.fit.loss, threshold=0.3)) for a, _ in pairs[:3]]
+    wrong = [
+        flatter[0],
+        replace(pairs[1][0].fit, noise=replace(pairs[1][0].fit.noise, ridge=31.0)),
+        flatter[2],
+        replace(pairs[3][0].fit, smooth=3.0),
+    ]
+    for (assigned, question), fit in zip(pairs, wrong, strict=True):
+        assert calibrated(replace(assigned, fit=fit), question) is False
+    # A ridge that nobody declared follows from the price, and may be chosen otherwise.
+    free = replace(pairs[0][0].fit, noise=replace(pairs[0][0].fit.noise, ridge=1000.0))
+    assert calibrated(replace(pairs[0][0], fit=free), pairs[0][1]) is True
+
+
 def test_a_release_by_an_earlier_loss_is_answered_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """The choice is stored with the charge: a new default changes no old answer."""
     from tacit.curator.functions import models

@@ -447,7 +447,10 @@ def moved_rows(question: Question) -> int:
 
 
 def made_for_model(fit: PerturbedFit, question: Question) -> bool:
-    """Whether the noise of this fit covers what a unit can move, whichever loss, ridge and contrasts were chosen."""
+    """Whether this fit is what was declared, and its noise covers what a unit can move.
+
+    Free are the form of a number's loss, a ridge that is not declared, and contrasts: they may be an earlier choice.
+    """
     statistic, noise, loss = question.statistic, fit.noise, fit.loss
     assert isinstance(statistic, ModelStatistic)
     outcome, inputs = question.details.get("outcome"), question.details["inputs"]
@@ -459,6 +462,8 @@ def made_for_model(fit: PerturbedFit, question: Question) -> bool:
         and fit.bounds == (None if outcome is None else ends(outcome))
         and fit.width == (1 if outcome is None else outcome.width)
         and (not isinstance(statistic, AdditiveModel) or _terms_of(fit) == _terms_of(statistic))
+        and loss.lipschitz == statistic.loss(question).lipschitz
+        and statistic.ridge in (None, noise.ridge)
     )
     places = fit.learned is None or [len(b) for b in fit.learned.blocks] == [*fit.layout.sizes, 1]
     second = 1.0 if loss.signs == "logistic" else loss.curvature
@@ -470,7 +475,7 @@ def made_for_model(fit: PerturbedFit, question: Question) -> bool:
 
 
 def _terms_of(one: PerturbedFit | AdditiveModel) -> tuple[Any, ...]:
-    return one.bins, one.interactions, one.monotone
+    return one.bins, one.smooth, one.interactions, one.monotone
 
 
 def logistic_regression(
