@@ -38,8 +38,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class WalshQuestions:
-    """A number of questions about a number of people, as the two products that an attack needs; `members(j)` is one
-    question.
+    """Random questions about people, as two products with their matrix, which an attack needs.
+
+    `members(j)` gives the people of question j.
     """
 
     people: int
@@ -55,7 +56,7 @@ class WalshQuestions:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Questions and people, as of a matrix."""
+        """The number of questions and the number of people, as the shape of a matrix."""
         return self.questions, self.people
 
     def counts(self, values: npt.ArrayLike) -> Floats:
@@ -263,8 +264,9 @@ def fit_in_cube(times: Product, back: Product, answers: Floats, people: int) -> 
 
 
 def _steepest(forward: Product, gradient: Product, people: int) -> float:
-    """About the largest eigenvalue of A'A without the constant, by the power method; an estimate that is too small is
-    doubled.
+    """The approximate largest eigenvalue of A'A without the constant, by the power method.
+
+    The caller doubles an estimate that is too small.
     """
     import numpy as np
 
@@ -306,7 +308,7 @@ def relaxed_bits(questions: Questions, answers: npt.ArrayLike, *, method: str) -
 
 
 def _relaxed(questions: Questions, answers: npt.ArrayLike, method: str) -> tuple[Floats, dict[str, float]]:
-    """The point, and facts about the way it was found."""
+    """The point, and how the solver found it."""
     import numpy as np
     from scipy.optimize import lsq_linear
     from scipy.sparse import issparse

@@ -55,7 +55,7 @@ class CoinBets:
     logs: Floats
     """ln of the factor by level, coin and claim."""
     staked: Booleans
-    """By claim, whether the past promises enough for a bet. Other bets are only watched."""
+    """For each claim, whether past gains suffice for a bet. Other bets are followed without a stake."""
 
     @classmethod
     def on(cls, levels: Levels, q: Floats) -> CoinBets:
@@ -77,7 +77,7 @@ class CoinBets:
 
     @classmethod
     def on_events(cls, levels: Levels, q: Floats) -> CoinBets:
-        """One event from each end of the levels, for each claim the one with the largest past gain."""
+        """For each claim and each end of the levels, the event with the largest past gain."""
         size = len(levels.ones)
         logs = np.zeros((size, 2, q.size))
         promised = np.zeros(q.size)
@@ -146,7 +146,9 @@ class CurveBets:
     stake: Floats
     staked: Booleans
     cut: Integers
-    """By claim: outputs from this level on (for direction 1), or up to it (for direction 0), are in the event."""
+    """For each claim, the level where its event begins. The event contains all levels from there upwards
+    (direction 1) or downwards (direction 0).
+    """
     direction: int
 
     @classmethod
@@ -200,7 +202,7 @@ Bets = Sequence[CoinBets] | Sequence[CurveBets]
 
 
 def moments(bets: int) -> Integers:
-    """The numbers of the outputs of a batch after which the wealth is looked at; the last is one of them."""
+    """The indices of the outputs after which a batch looks at its wealth. The last output is one of them."""
     return np.unique(np.linspace(0, bets - 1, num=min(bets, MOMENTS)).astype(np.int64))
 
 

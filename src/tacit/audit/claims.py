@@ -442,7 +442,9 @@ def _stated_delta(event: Mapping[str, Any], neighbours: str) -> Fraction | None:
 def _by_curve(
     counts: Counter[str], neighbours: str, width: Fraction, delta: float
 ) -> tuple[Fraction, Fraction | None]:
-    """A lower end (0 if none is known) and the upper end for both orders of neighbours, on one grid of losses.
+    """A lower and an upper end of epsilon, for both orders of neighbours, on one grid of losses.
+
+    The lower end is 0 if none is known.
 
     One run has its curve, which needs no grid. For several runs, the straight lines lie below the curve whose losses
     are all rounded up to the next point, and rounding raises a loss by at most a step: if n runs have epsilon on the

@@ -1,14 +1,14 @@
-"""Bets on events that are chosen without the coins: ends of a few columns, and frequent outputs.
+"""Bets on events chosen without a look at the coins: ends of a few columns, and frequent outputs.
 
 A learner needs many outputs before it knows an event, and bets little until then. This strategy learns nothing.
 It divides its wealth among events and frequencies above the claim's limit, and bets each part on its own event
 from the start. The parts together are a mixture, with the wealth of that mixture. Counts alone determine the
-wealth, which grows as the best of its parts, less the logarithm of that part's share.
+wealth. Its logarithm is at least that of the gain of any part plus that of the part's share.
 
 An event, and its share, may depend on past outputs (a quantile, a frequent output). A part that begins late
 gets the share that it would have if all parts had begun together. So idle or wrong parts lose nothing before
-that. Events and shares are fixed before the outputs they are bet on, so that each part is a bet as in theorem
-`audit-betting`.
+it begins. Events and shares are fixed before the outputs they are bet on, so that each part is a bet as in
+theorem `audit-betting`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One example for each command, and its keys under --json: help shows both, docs/cli.md the example.
+"""One example for each command, and its keys under --json. Help shows both; docs/cli.md shows the example.
 
 tests/cli/test_examples.py runs the examples and compares the keys.
 """
@@ -10,7 +10,7 @@ from typing import Any
 
 from tacit.exact.data_classes import dataclass
 
-# What every attack prints, every exact answer, and every question about random data.
+# The keys of every attack, of every exact answer and of every question about random data.
 _FOUND = "not_for_publication, attack, people, exposed, share, guessing, alone, found"
 _BEST = "delta_at_zero, delta_at_zero_without_the_row, epsilon_without_the_row, epsilon_floor"
 _EXACT = (

@@ -345,8 +345,8 @@ class DiscardingAssignment(TruncatedAssignment):
     """Discards a few rows at random. Counts from the threshold on are exact for the remaining rows, and all others
     become 0.
 
-    The theorem compares with the same release without the row, at (epsilon, delta). The charge is between two
-    values of a row: (2 epsilon, (1 + e^epsilon) delta) (theorem `simulator-to-pair`).
+    The theorem bounds a release with a row against the same release without it, by (epsilon, delta). The
+    charge compares two values of a row: (2 epsilon, (1 + e^epsilon) delta) (theorem `simulator-to-pair`).
     """
 
     size: FixedSize

@@ -461,9 +461,10 @@ def query(
     """A statistic for a plan: `query(count(by="state"), name="by state", weight=2)`, or with a price of its own.
 
     `interval` is the confidence of the intervals, `rows` a public guess at the rows of a cell, for expected errors.
-    `interval=False` asks for quantiles alone: their intervals are bought with a part of the price, others are free.
-    `sampling=True` declares that the rows are independent draws from a population, and makes the intervals of means
-    and proportions speak about that. `public` declares totals that are public already (`tacit.public_totals`).
+    `interval=False` releases quantiles without intervals, which cost a part of the price. Others are free.
+    `sampling=True` declares that the rows are independent draws from a population. Intervals of means and
+    proportions then cover the values of the population. `public` declares totals that are public already
+    (`tacit.public_totals`).
     `target` is an error to aim at: releases that share a price then err in proportion to their targets.
     `given={"random_data": 0.05}` makes it random differential privacy with a gamma of its own; "always" keeps it
     differentially private in a plan that is not. `noise="bounded"` gives counts noise that never exceeds a bound A, for

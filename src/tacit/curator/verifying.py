@@ -656,8 +656,9 @@ def _made(said: dict[str, Any]) -> dict[str, Any]:
 
 
 def _ledger(place: Path, where: str | None, certificates: dict[str, dict[str, Any]]) -> Iterator[CheckResult]:
-    """Entry, charge and recorded answer; then compares the certificates with ones made again from plan and answer,
-    word by word.
+    """Checks entry, charge and recorded answer of the ledger.
+
+    Then makes the certificates again from plan and answer, and compares them with the others word by word.
     """
     if where is None:
         yield CheckResult(what="the ledger has the charge", holds=None, why="name it by --ledger")

@@ -140,7 +140,7 @@ def best_widths(bins: int, public: bool) -> tuple[int, ...]:
 
 @lru_cache(maxsize=64)
 def _borders(bins: int, widths: tuple[int, ...], places: range) -> npt.NDArray[np.int64]:
-    """Border of each level, in bins, from which the walk to t goes on, for some t: shape (levels, places)."""
+    """For each level and each t of `places`, the border (in bins) that the walk to t reaches there."""
     t = np.arange(places.start, places.stop, places.step)
     top = -(-bins // widths[0]) * widths[0]
     rows = [np.minimum((t + w // 2) // w * w, top) for w in widths]
@@ -319,7 +319,7 @@ class CumulativeTree(Cumulative):
         return np.asarray(np.where(wanted, table.read(wanted), table.widest) * scale)
 
     def middling_half_widths(self, tail: float, shares: Sequence[Fraction]) -> Floats:
-        """One of `half_widths` for each share: at the t with the middling error."""
+        """For each share, the one of `half_widths` at the t with the median error."""
         rows = []
         for share in shares:
             sums = self._sums(share)
@@ -331,7 +331,7 @@ class CumulativeTree(Cumulative):
         return np.asarray(np.sqrt(2 * squared_weights(self._sums(share))) * float(self.noise_scale))
 
     def middling_std(self, share: Fraction) -> float:
-        """Every 17th of many bins: borders of nodes repeat with powers of the branching, not with 17."""
+        """The median over all bins, or every 17th of many: borders repeat with powers of the branching."""
         some = self._sums(share, range(1, self.bins + 1, 17 if self.bins > 1 << 12 else 1))
         return float(np.median(np.sqrt(2 * squared_weights(some))) * float(self.noise_scale))
 
@@ -567,7 +567,7 @@ class CumulativeGaussian(Cumulative):
 
 
 def _bits(rho: Fraction, move: Fraction) -> int:
-    """Coefficients fine enough for noise of at least 2^16 steps: then rounding is invisible."""
+    """The bits of a coefficient that give the noise at least 2^16 steps. Then rounding does not matter."""
     return max(LEAST_BITS, NOISE_BITS + math.ceil(math.log2(max(float(2 * rho / move), 1e-30)) / 2))
 
 

@@ -611,7 +611,7 @@ class GaussianSelection(PartitionSelection):
         return min(1.0, max(case(i, moved) for i, moved in self._cases()))
 
     def _lowest(self, noise_std: float, epsilon: float, limit: float) -> int:
-        """About the lowest threshold with delta(epsilon) <= limit for this noise, in floats; certified later."""
+        """Estimates in floats the lowest threshold with delta(epsilon) <= limit. The caller certifies it."""
         new, moved = (np.array(x, dtype=np.float64) for x in zip(*self._cases(), strict=True))
         mu = np.maximum(self.group * np.sqrt(moved) / noise_std, 1e-9)
 

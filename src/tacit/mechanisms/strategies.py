@@ -272,11 +272,11 @@ class Workload:
 
     @property
     def queries(self) -> int:
-        """How many answers."""
+        """The number of answers."""
         return int(self.matrix.shape[0])
 
     def moves(self, matrix: Integers) -> Integers:
-        """The moves of these queries by one row, up to sign, one move a row; not multiplied by `rows`."""
+        """The possible moves of these queries by one row of data, up to sign, before the factor `rows`."""
         columns = np.unique(matrix.T, axis=0)
         if self.neighbours is Neighbours.ADD_OR_REMOVE:
             return columns
@@ -338,7 +338,7 @@ def integer_matrix(values: Any) -> Integers:
 
 
 def margin_matrices(sizes: Sequence[int], order: int) -> list[Integers]:
-    """One matrix for each table of `order` of the columns; the cells are those of the full table, in C order."""
+    """A matrix for each choice of `order` columns: it turns the full table, in C order, into their table."""
     shape = tuple(whole("sizes", s, least=1) for s in members("sizes", sizes))
     if not 1 <= whole("order", order, least=1) <= len(shape):
         raise InvalidParameter(parameter="order", value=order, must=f"lie between 1 and {len(shape)}")

@@ -333,7 +333,7 @@ def _state_key(key: Ed25519PrivateKey, session: Session) -> bytes:
 
 
 def write_private(path: Path, body: bytes) -> None:
-    """A file that only its owner may read, whole or absent, and durable when this returns."""
+    """Writes a file, durably, that only its owner may read. A crash leaves no partial file."""
     beside = path.with_name(path.name + ".new")
     try:
         beside.unlink(missing_ok=True)

@@ -350,7 +350,7 @@ def _near_all(top: int, share: int = 256) -> Iterator[int]:
 
 
 def _sizes(top: int) -> Iterator[int]:
-    """1..top, in steps of a tenth once they are large."""
+    """The numbers from 1 to top: all the small ones, then with steps of a tenth."""
     return _near_all(top, share=10)
 
 

@@ -232,7 +232,7 @@ class ServerStore:
             connection.execute(sa.insert(table).values(**values))
 
     def change(self, table: sa.Table, where: Sequence[Any], /, **values: Any) -> int:
-        """Change the rows that meet these conditions; returns their number."""
+        """Change the rows that meet these conditions. Returns the number of rows."""
         with self.transaction() as connection:
             return int(connection.execute(sa.update(table).where(*where).values(**values)).rowcount)
 
@@ -242,7 +242,7 @@ class ServerStore:
             return int(connection.execute(sa.delete(table).where(*where)).rowcount)
 
     def meta(self, name: str, make: Any = None) -> str:
-        """A value of the server, made once."""
+        """The value that the server keeps under this name. If it is missing, `make` creates it; else ""."""
         found = self.one(META, name=name)
         if found is None and make is not None:
             with suppress(sa.exc.IntegrityError):
@@ -255,7 +255,7 @@ class ServerStore:
         self.add(AUDIT, time=now(), who=who[:100], what=what[:100], about=about[:200], address=address[:60])
 
     def new_schema(self, table: str) -> str:
-        """A schema of the database for the ledger of a table; its name."""
+        """Makes the database schema for the ledger of a table, and returns its name."""
         name = "tacit_ledger_" + hashlib.sha256(table.encode()).hexdigest()[:16]
         with self.transaction() as connection:
             connection.exec_driver_sql(f"CREATE SCHEMA IF NOT EXISTS {name}")
@@ -267,7 +267,7 @@ class ServerStore:
 
 
 def _complete(connection: Connection, schema: str | None) -> None:
-    """Add the columns that a database of an earlier version has not."""
+    """Add the columns that are missing in a database of an earlier version."""
     known = {c["name"] for c in sa.inspect(connection).get_columns("jobs", schema=schema)}
     if "mark" not in known:
         connection.exec_driver_sql("ALTER TABLE jobs ADD COLUMN mark INTEGER NOT NULL DEFAULT 0")
@@ -282,9 +282,9 @@ def in_schema(database: str, schema: str) -> str:
 
 
 def without_places(text: str, folders: Iterable[Path], database: str = "") -> str:
-    """A sentence without the operator's folders and without the host and the name of the database.
+    """A sentence without the paths of the operator's folders, and without host and name of the database.
 
-    It shows the name below a folder, and not the place of the folder.
+    A file in a folder keeps its name.
     """
     if database:
         text = text.replace(place_name(make_url(database)), "in the server's database")

@@ -67,7 +67,7 @@ class ColumnSeen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeopleSeen:
-    """Rows a person, against the declared limit."""
+    """The number of rows of each person, compared with the declared limit."""
 
     rows: int
     people: int
@@ -91,7 +91,7 @@ class CellsSeen:
 
 
 def column_seen(table: Table, name: str) -> ColumnSeen:
-    """One column against its declaration."""
+    """One column compared with its declaration."""
     column = table.schema[name]
     return _keys(table, name, column) if isinstance(column, Category) else _numbers(table, name, column)
 
@@ -326,7 +326,7 @@ def _all(table: Table, query: Any) -> Iterator[dict[str, Any]]:
 
 BLOCK = 8 << 20
 LITTLE = 0.5
-"""Settings are proposed where less than this share of the texts is read."""
+"""Other settings are proposed for a column if the declared ones read less than this share of its texts."""
 POINT = "[+-]?(?:[0-9]+[.]?[0-9]*|[.][0-9]+)(?:[eE][+-]?[0-9]{1,4})?"
 COMMA = "[+-]?(?:[0-9]+[,][0-9]*|[0-9]+|[,][0-9]+)(?:[eE][+-]?[0-9]{1,4})?"
 CLOCK = "(?:[ T].*)?"
@@ -423,7 +423,7 @@ def _bytes(files: Files) -> list[Proposal]:
         bad, lines = _undecodable(path, declared)
         if bad:
             reason = f"{bad:,} of {lines:,} lines are not {declared}"
-            words = 'encoding = "cp1252" or another of one byte a letter'
+            words = 'encoding = "cp1252" or another single-byte encoding'
             out.append(Proposal(words=words, reason=reason))
         out += _separator(path, files)
     return out

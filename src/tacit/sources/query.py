@@ -179,7 +179,7 @@ class _Pass:
         self.aggregates: set[Aggregate] = set()
 
     def add(self, index: int, request: Aggregation, axes: dict[int, int]) -> None:
-        """One more request, with the sizes of its axes by their numbers."""
+        """Adds a request. `axes` maps the number of each of its axes to the size of the axis."""
         self.members.append(index)
         self.known &= request.known
         self.kinds.add((request.axes, request.sparse))
@@ -286,12 +286,12 @@ def _behind_filter(
 
 
 def _parts(where: Expression | None) -> tuple[Expression, ...]:
-    """The condition that must hold, in all its parts, for a row to pass."""
+    """The parts of a condition. A row passes if all of them hold."""
     return where.parts if isinstance(where, And) else () if where is None else (where,)
 
 
 def _placed(table: Table, query: Any, names: dict[Axis, str]) -> tuple[Any, frozenset[str]]:
-    """The grouped query, with the words of long lists as their places; and the columns of those lists.
+    """The grouped query with each word of a long list replaced by its place, and the columns of those lists.
 
     Every group stays, with no place for words outside the list: a coarser question may count them. Words are
     compared by their bytes, after the grouping: the list is joined to the groups, not to the rows.
@@ -337,7 +337,7 @@ def _occupied(
     columns: dict[Aggregate, str],
     reader: Reader,
 ) -> list[Cells]:
-    """Requests for the occupied cells of the same axes: one group-by, keys as numbers."""
+    """Answers requests for the occupied cells of the same axes by one group-by. Keys are numbers."""
     axes = requests[0].axes
     packs = key_packs(axes, reader)
     keys = {f"k{i}": pack_key(pack, reader) for i, pack in enumerate(packs)}
@@ -501,7 +501,8 @@ class RowsWanted(Aggregation):
 class TrainingRows(Cells):
     """Values by column, one entry a row, NaN where missing. PRIVATE: without noise; `clear` drops them.
 
-    Measured columns are in steps above the lowest, from 0 to the width; categories are places in their lists.
+    A measured value is its number of steps above the lowest declared value. A category is its place in the
+    declared list.
     """
 
     values: dict[Aggregate, Any] = field(default_factory=dict)

@@ -275,12 +275,11 @@ def never_absent(unit: Unit, axes: Sequence[Axis], filtered: bool) -> bool:
 def spanning_sums(
     axes: Sequence[Axis], tables: Mapping[str, Sequence[Axis]], order: int
 ) -> dict[str, npt.NDArray[np.int64]]:
-    """The places of the cells that differ from the first cell in at most `order` columns, in tables of that many
-    columns.
+    """For each cell that differs from the first one in at most `order` columns, its place in each table.
 
-    Tables of all cells are linear combinations of theirs: the indicator of a cell is a product over its
-    columns, and a table of `order` columns sees a sum of products in which the other columns are at their first
-    key.
+    The tables have `order` columns each, and those of any cell are linear combinations of the tables of these
+    cells: the indicator of a cell is a product over its columns, and a table of `order` columns sees a sum of
+    products in which the other columns are at their first key.
     """
     sizes = [a.size or 0 for a in axes]
     keys = [
@@ -297,7 +296,7 @@ def spanning_sums(
 
 
 def axis_sums(axes: Sequence[Axis], of: Sequence[Axis]) -> npt.NDArray[np.int64]:
-    """The cell of the table of some axes in which each cell of the table of all axes is counted; both in C order."""
+    """The cell of the smaller table that counts each cell of the table of all axes; both in C order."""
     shape = tuple(a.size or 0 for a in axes)
     keys = np.indices(shape).reshape(len(shape), -1)
     place = {a.column: k for a, k in zip(axes, keys, strict=True)}
@@ -424,7 +423,7 @@ class Question:
 
     @property
     def limited(self) -> tuple[str, ...]:
-        """The key columns of people(..., groups=g), which limits the groups of a person; empty without a limit."""
+        """The key columns over which people(..., groups=g) limits groups. Empty without a limit."""
         base, _ = base_unit(self.unit)
         if not isinstance(base, People) or base.groups is None or base.groups >= base.at_most:
             return ()

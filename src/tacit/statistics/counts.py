@@ -146,7 +146,7 @@ class Margins(Statistic):
 
     The tables are one vector. A unit of m rows: add-or-remove m k, m sqrt(k), m in L1, L2, Linf; replace-one
     2 m k, m sqrt(2 k), m, attained by rows that differ in every column. Noise in L2 therefore grows like sqrt(k).
-    The columns are no groups: all of a person's m rows count, wherever they lie.
+    A limit on groups does not apply to the columns: all m rows of a person count, whatever their cells.
     """
 
     kind: ClassVar[str] = "margins"

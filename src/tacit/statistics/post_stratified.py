@@ -1,8 +1,8 @@
-"""Post-stratified means and shares by group: the read itself weighs every row by N / n of its stratum, exactly.
+"""Post-stratified means and shares by group. The read weighs every row exactly by N / n of its stratum.
 
 The weights of a stratum change with each of its rows, so that a row moves the sums by twice its own weight. The sums
-are made of exact fractions and rounded once a number, and not once a row: rounding moves each number by one step at
-most. Theorem `post-stratified-sums`.
+are exact fractions until each is rounded once, at the end. So rounding moves each number by at most one step.
+Theorem `post-stratified-sums`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from tacit.statistics.rates import Standard, checked_standard, standard_axis, st
 from tacit.statistics.weighted import FINE, levels_of, value_column
 
 STEPS = 1 << 30
-"""Steps of the largest weight times the largest value."""
+"""The number of steps that make up the largest weight times the largest value."""
 BELOW, ABOVE = "below", "above"
 
 
@@ -182,11 +182,12 @@ def post_stratified(
     largest_weight: float,
     where: str | Expression | None = None,
 ) -> PostStratified:
-    """Means (or shares, with `of`) with post-stratified weights: the public number of each stratum over its rows in
-    this table.
+    """Means (or shares, with `of`) with post-stratified weights.
 
-    `standard={"age": {"young": 51_000, "old": 34_000}}` gives the public numbers. Weights are made by the read, from
-    all rows of the stratum, and cut at `largest_weight`. Intervals are for the noise alone.
+    The weight of a stratum is its public number of members divided by its number of rows in this table.
+
+    `standard={"age": {"young": 51_000, "old": 34_000}}` gives the public numbers. The read computes
+    weights from all rows of the stratum and cuts them at `largest_weight`. Intervals count the noise alone.
     """
     return PostStratified(
         column="" if column is None else text("column", column, empty=False), by=by_columns(by),

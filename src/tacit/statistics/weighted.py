@@ -395,7 +395,7 @@ class WeightedStatistic(Statistic):
         used = {b if isinstance(b, str) else b.column for b in self.by}
         if self.psu in used or (isinstance(self.strata, str) and self.strata in {*used, self.psu}):
             raise InvalidParameter(
-                parameter="design", value=self.psu, must="name other columns than `by` and each other",
+                parameter="design", value=self.psu, must="name other columns than those in `by`, each only once",
                 hint="ask with where= for one stratum",
             )  # fmt: skip
         count = units.size or 0

@@ -57,13 +57,13 @@ class Minorant:
 
     @property
     def log_concave(self) -> bool:
-        """Then so are all sums."""
+        """Is g log-concave? Then so are all its sums."""
         w = self.weights
         return all(w) and all(w[k] ** 2 >= w[k - 1] * w[k + 1] for k in range(1, len(w) - 1))
 
     @property
     def quality(self) -> float:
-        """v times the variance of g/v: about what a row adds to the variance of the sum."""
+        """v times the variance of g/v, which is roughly the variance that a row adds to the sum."""
         w = np.array([float(x) for x in self.weights])
         k = np.arange(len(w), dtype=np.float64)
         total = float(np.sum(w))

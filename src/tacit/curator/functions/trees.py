@@ -121,7 +121,7 @@ def _splits(name: str, column: Measured | Category) -> SplitColumn:
 
 
 def coded(splits: Sequence[SplitColumn], inputs: InputColumns, steps: Mapping[str, Floats]) -> list[Codes]:
-    """Rows in steps and places (`tacit.sources.query`) as codes of the splits; a gap has the code 0."""
+    """The rows that a query read (`TrainingRows`), as codes of the splits. A missing value has the code 0."""
     out = []
     for column, declared in zip(splits, inputs.columns, strict=True):
         held = np.asarray(steps[column.name], dtype=np.float64)
@@ -135,7 +135,7 @@ def coded(splits: Sequence[SplitColumn], inputs: InputColumns, steps: Mapping[st
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PublishedTree:
-    """A released tree: `predict({"age": [30], "region": ["north"]})`, free and without limit."""
+    """A released tree. Each `predict({"age": [30], "region": ["north"]})` is free."""
 
     tree: ReleasedTree = field(repr=False)
     inputs: InputColumns = field(repr=False)
@@ -143,7 +143,7 @@ class PublishedTree:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that it looks at."""
+        """The columns that the tree uses."""
         return self.inputs.names
 
     def __call__(self, points: Any) -> Floats:
@@ -162,7 +162,7 @@ class PublishedTree:
         return str(self.tree)
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it in plain values: nodes in the order of a heap, the children of k being 2k + 1 (no) and 2k + 2."""
+        """The tree in plain values, nodes as in a heap: node k has the children 2k + 1 (no) and 2k + 2."""
         classes = [c if isinstance(c, str | int) else str(c) for c in self.tree.shape.classes]
         return {"columns": list(self.columns), "classes": classes, "nodes": self.tree.nodes}
 

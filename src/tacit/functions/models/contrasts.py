@@ -1,8 +1,9 @@
-"""Contrasts of bins: the features of an additive model for each column, and their share of a row's length.
+"""Contrasts of bins, the features of an additive model for each column, and their shares of a row's length.
 
-A row of an additive model is one place of each column. Its length is bounded, and sizes the noise. So it goes
-to contrasts that may show above the noise: slow waves over a number's bins, all contrasts of a category's
-values. All numbers follow from public ones: bins, noise, ridge, a guess of the number of rows.
+A row of an additive model takes one bin of each column. The bound on a row's length determines the noise. So
+the length is divided among contrasts whose effect can exceed the noise: slow waves over a number's bins, and
+all contrasts of a category's values. All numbers follow from public ones: bins, noise, ridge, a guess of the
+number of rows.
 
     a contrast has the expected effect theta^2 (a variance), and with the squared length s^2 an error of
     noise^2 / (s^2 N^2) + D/N, N = rows * bend, D the dispersion. Water-filling: s^2 = max(0, c - noise^2 /

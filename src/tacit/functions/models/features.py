@@ -1,8 +1,8 @@
 """Finite feature maps: a row becomes a vector of bounded length, and a model is a vector of weights.
 
 The model is trained *in* the finite space of the map, so that its weights determine it, and their Euclidean
-length is the norm of the function. Each map states the exact length that no row exceeds (`radius`, the root of
-sup K(x, x)) and how far its floats may be from the exact map (`rounding`); training counts that.
+length is the norm of the function. `radius`, the root of sup K(x, x), bounds the exact length of a mapped
+row. `rounding` bounds the distance of the floats from the exact map. Training adds the two.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ stationary covariance P and Q(t) = P - A(t) P A(t)'. Between neighbours at dista
 
     gain M = Q(a) A(b)' (A(b) Q(a) A(b)' + Q(b))^-1,  mean A(a) l + M (r - A(b) A(a) l),  covariance Q(a) - M A(b) Q(a).
 
-The recursion runs in balls, so that each state encloses the exact real that its normals define. The noise is G alone,
-independent of f_D. Theorem `gaussian-process-markov`.
+The recursion uses ball arithmetic: each computed state is an interval that contains the exact state for the
+drawn normals. The noise is G alone, independent of f_D. Theorem `gaussian-process-markov`.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def balls_of(normals: Sequence[KeptNormal]) -> list[Ball]:
 
 
 def draw_normals(count: int, source: Source, *, words: int = MORE_WORDS) -> list[KeptNormal]:
-    """Independent standard normals, each known to 64 bits and those of `words` words more."""
+    """Independent standard normals, each drawn to at least 64 bits and `words` further words of 64 bits."""
     drawn = Normals.draw((count,), source)
     extra = source.words(count * words).reshape(count, words)
     out = []
@@ -117,7 +117,7 @@ def markov_order(kernel: Kernel) -> int:
 
 
 class MarkovNoise:
-    """G at the points asked so far, in order on the line."""
+    """G at all points of earlier queries, in their order on the line."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.order = markov_order(kernel)
@@ -375,7 +375,7 @@ class _Wide(Exception):
 
 
 class ConditionedPath:
-    """Noisy values at points asked one after the other; a repeated point has the same value again."""
+    """Noisy values at points, one query after the other. A repeated point gets the same value again."""
 
     def __init__(self, *, kernel: Kernel, mean: Mean, noise_std: Fraction) -> None:
         self.kernel, self.mean, self.noise_std = kernel, mean, noise_std

@@ -1,4 +1,4 @@
-"""A release folder in the terms of other people's forms: every fact comes from certificates, manifest and plan.
+"""The facts of a release folder that external forms ask for. All come from certificates, manifest and plan.
 
     folder = read_folder("out/demo")
     folder.charge.bound        # the guarantee of the whole plan

@@ -1,9 +1,9 @@
-"""A table or view of a database file: DuckDB's, attached and never written to, or SQLite's.
+"""A table or view of a database file of DuckDB or SQLite. tacit never writes to the file.
 
-The name is looked up in the file's catalogue, exactly. DuckDB's columns have types and are read in place. Types
-of SQLite's columns do not bind: each value arrives as it is stored, and is text until it gets the declared
-types, as in a sheet. It is read with Python's own module; no extension of an engine is loaded, and nothing is
-fetched from anywhere.
+The name must equal one in the file's catalogue. DuckDB reads its own files in place, with the types of their
+columns. SQLite does not enforce the types of its columns: each value arrives as it is stored, and is text
+until it gets the declared type, as in a sheet. Python's own module reads SQLite files. tacit loads no
+extension of an engine and fetches nothing from the network.
 """
 
 from __future__ import annotations
