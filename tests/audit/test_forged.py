@@ -15,7 +15,7 @@ from tacit.accounting import account
 from tacit.accounting import events as ev
 from tacit.accounting.codec import _KINDS, to_record
 from tacit.audit import opinion_on_certificate, opinion_on_charge, opinion_on_noise
-from tacit.audit.claims import second_opinions
+from tacit.audit.release import second_opinions
 from tacit.cli import main
 
 LAPLACE = {"kind": "laplace", "epsilon": 1.0}

@@ -21,7 +21,6 @@ from scipy.optimize import linprog
 from tacit.accounting import account, events
 from tacit.mechanisms import base, sparse, stability
 from tacit.mechanisms import cumulative as cumulative_gaussian
-from tacit.mechanisms import knorm as shaped
 from tacit.mechanisms import partition as partition_gaussian
 from tacit.mechanisms.partition import KeyDistribution
 from tacit.mechanisms.polytope import PolytopeNorm, _Range
@@ -34,7 +33,7 @@ from tacit.noise import (
     LinfBall,
 )
 
-ADDING = (base, cumulative_gaussian, partition_gaussian, shaped, sparse, stability)
+ADDING = (base, cumulative_gaussian, partition_gaussian, sparse, stability)
 
 
 @dataclass

@@ -11,7 +11,7 @@ import pytest
 import tacit
 from tacit.errors import NoLaw
 from tacit.guarantees import rows
-from tacit.statistics import moments as planner
+from tacit.statistics import base as planner
 
 SCHEMA = {
     "g": tacit.category(["a", "b", "c"]), "town": tacit.category(), "x": tacit.integer(0, 9), "y": tacit.flag(),

@@ -105,7 +105,7 @@ def test_the_choice_has_a_price_of_its_own_and_finds_a_good_bandwidth() -> None:
     assert {f.index for f in found} <= {0, 1}
     assert found[0].plan.family.to_dict()["bandwidth"][0] in widths
     assert not found[0].publishable
-    assert chosen.words["score_sensitivity"] == chosen.score_sensitivity
+    assert chosen.to_dict()["score_sensitivity"] == chosen.score_sensitivity
     assert chosen.expected_error() > 0
 
 
@@ -194,10 +194,10 @@ def test_rivals_are_compared_and_the_simple_one_is_named_where_it_suffices() -> 
     smooth = compare_densities(size=10_000, mu=0.5, domain=UNIT)
     assert [e.plan.family.kind for e in smooth.errors] == ["gaussian kde", "fourier", "histogram"]
     assert not smooth.histogram_suffices
-    assert "times as much" in smooth.words
+    assert "times as much" in smooth.summary()
     steps = GriddedDensity(domain=UNIT, probabilities=np.repeat([0.4, 0.1, 0.3, 0.2], 64) / 64)
     rough = compare_densities(size=10_000, mu=0.5, domain=UNIT, reference=steps)
     assert rough.histogram_suffices
     assert rough.best.plan.family == HistogramBasis(domain=UNIT, bins=4)
-    assert "suffices" in rough.words
+    assert "suffices" in rough.summary()
     assert len(compare_densities(size=1000, mu=0.5, domain=Box.unit(2)).errors) == 3

@@ -184,7 +184,7 @@ def test_sampling_bands_cover_the_mean_of_the_curve() -> None:
     assert np.abs(np.mean([b.std for b in bands], axis=0) / spread - 1).max() < 0.2
     share = np.mean([(b.low <= mean) & (mean <= b.high) for b in bands], axis=0)
     assert share.min() >= 0.95 - 6.5 * math.sqrt(0.95 * 0.05 / 200)
-    assert "sample" in bands[0].words
+    assert "sample" in bands[0].summary()
     noisy = DensityPlan(family=family, size=400, mu=0.2).release(
         draw.beta(4, 4, 400), source=SeededSource(seed=1)
     )

@@ -217,7 +217,7 @@ def test_a_record_gives_the_same_curve() -> None:
     assert again.noise == released.noise
     assert released.sample(3, source=SeededSource(seed=2)).shape == (3, 1)
     assert float(released.on_grid(100).probabilities.sum()) == pytest.approx(1)
-    assert plan.words["mechanism"] == "caratheodory"
+    assert plan.to_dict()["mechanism"] == "caratheodory"
 
 
 @pytest.mark.parametrize("neighbours", list(Neighbours))

@@ -152,7 +152,7 @@ def test_a_consistent_forgery_with_the_secret_is_found_by_an_anchor_only(written
         kind="share",
         analyst="eve",
         **share_body(granted, written.budget),
-        **state.words,
+        **state.to_dict(),
     )
     keyed = head_mac(written._secret, start, 1, share.digest)
     tamper(

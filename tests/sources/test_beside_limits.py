@@ -420,7 +420,7 @@ def test_the_digest_of_a_large_file_looks_at_each_of_its_samples(
 def test_a_digest_has_a_purpose_and_a_secret() -> None:
     states = {digests.keyed(key, purpose).hexdigest() for key in (KEY, KEY[::-1]) for purpose in ("a", "b")}
     assert len(states) == 4
-    assert len(set(digests.words(KEY, "a", 3) + digests.words(KEY[::-1], "a", 3))) == 6
+    assert len(set(digests.hash_words(KEY, "a", 3) + digests.hash_words(KEY[::-1], "a", 3))) == 6
 
 
 def test_keys_have_16_bytes() -> None:

@@ -330,7 +330,7 @@ def rule(
     wait: float = WAIT,
     json: bool = JSON,
 ) -> None:
-    """Require a second person's approval of every charge, or no longer require it."""
+    """Require a second person's approval of charges, or no longer."""
     from tacit.ledger import Ledger
 
     with Ledger.open(where, wait_seconds=wait) as found:

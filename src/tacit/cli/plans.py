@@ -237,7 +237,7 @@ def verify(
     Compares digests, makes derived files again, and computes every bound by a second program (tacit.audit).
     With --ledger or --key it finds any change at all. Reads no data. Exits with 1 if something does not hold.
     """
-    from tacit.audit.claims import second_opinions
+    from tacit.audit.release import second_opinions
     from tacit.curator.certificate import PublicKey
     from tacit.curator.verifying import Verified, verify_release
     from tacit.report.verifying import made_again

@@ -434,7 +434,7 @@ def example(place: Values, custodian: str, folder: str) -> dict[str, Any]:
 # --- checks -----------------------------------------------------------------------------------------------
 def verify(out: str, ledger: str) -> dict[str, Any]:
     """`tacit verify` of a folder with its ledger."""
-    from tacit.audit.claims import second_opinions
+    from tacit.audit.release import second_opinions
     from tacit.curator.verifying import Verified, verify_release
     from tacit.report.verifying import made_again
 
