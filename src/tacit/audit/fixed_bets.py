@@ -7,7 +7,7 @@ wealth. Its logarithm is at least that of the gain of any part plus that of the 
 
 An event, and its share, may depend on past outputs (a quantile, a frequent output). A part that begins late
 gets the share that it would have if all parts had begun together. So idle or wrong parts lose nothing before
-it begins. Events and shares are fixed before the outputs they are bet on, so that each part is a bet as in
+that. Events and shares are fixed before the outputs they are bet on, so that each part is a bet as in
 theorem `audit-betting`.
 """
 

@@ -326,7 +326,7 @@ def _all(table: Table, query: Any) -> Iterator[dict[str, Any]]:
 
 BLOCK = 8 << 20
 LITTLE = 0.5
-"""Other settings are proposed for a column if the declared ones read less than this share of its texts."""
+"""Other forms of dates or decimals are proposed if the declared ones read less than this share of texts."""
 POINT = "[+-]?(?:[0-9]+[.]?[0-9]*|[.][0-9]+)(?:[eE][+-]?[0-9]{1,4})?"
 COMMA = "[+-]?(?:[0-9]+[,][0-9]*|[0-9]+|[,][0-9]+)(?:[eE][+-]?[0-9]{1,4})?"
 CLOCK = "(?:[ T].*)?"

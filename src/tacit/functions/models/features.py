@@ -2,7 +2,7 @@
 
 The model is trained *in* the finite space of the map, so that its weights determine it, and their Euclidean
 length is the norm of the function. `radius`, the root of sup K(x, x), bounds the exact length of a mapped
-row. `rounding` bounds the distance of the floats from the exact map. Training adds the two.
+row. `rounding` bounds the distance of the floats from the exact map. Training counts both.
 """
 
 from __future__ import annotations
