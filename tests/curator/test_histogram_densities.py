@@ -243,6 +243,23 @@ def test_the_band_has_its_confidence():
     assert fit.widest >= stds.max() * 0.99
 
 
+@pytest.mark.parametrize(("d", "n", "epsilon", "more"), [
+    (2, 1000, 4, {}), (3, 1000, 1, {}), (2, 10_000, 1, {}), (2, 1000, 4, {"bandwidth": 0.1}),
+])  # fmt: skip
+def test_the_band_has_its_confidence_at_the_bounds(d, n, epsilon, more):
+    """Few cells count next to a bound, so that the noise has a heavier tail there than inside."""
+    fit = histogram_fit(question_of(d, n, ADDED, **more), Fraction(epsilon))
+    at = np.array([[-1.0] * d, [-1.0] * (d - 1) + [0.0], [0.0] * d])
+    numbers = np.eye(int(np.prod(fit.cells)))
+    loads = np.array([fit.values(row, at)[:, 0] for row in numbers[: len(numbers) // 2 + fit.cells[-1]]])
+    loads = loads[np.abs(loads).max(axis=1) > 1e-4 * np.abs(loads).max()]
+    rng, chance = np.random.default_rng(6), 1 - math.exp(-epsilon)
+    drawn = rng.geometric(chance, (10_000, len(loads))) - rng.geometric(chance, (10_000, len(loads)))
+    noise = np.abs(drawn @ loads)[:, :2] / fit.stds(at)[:2]
+    for confidence, least in ((0.95, 0.942), (0.99, 0.986)):
+        assert ((noise <= fit.spread(confidence)).mean(axis=0) > least).all()
+
+
 def test_cells_and_bandwidths_are_chosen():
     fine = best_shape(10_000, 2, 8.0, None)
     loud = best_shape(10_000, 2, 8e4, None)

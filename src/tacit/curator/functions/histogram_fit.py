@@ -239,6 +239,13 @@ class HistogramDensityFit(FunctionFit):
         """The centre and a corner of a middle cell, the places at which the kernels differ least and most."""
         return np.array([[2 * (c // 2 + move) / c - 1 for c in self.cells] for move in (0.5, 0.0)])
 
+    def _bounds(self) -> Floats:
+        """The corner of the box, and for several columns the middle of each side next to it."""
+        corner = -np.ones(len(self.cells))
+        middle = self._extremes()[0]
+        sides = [np.where(np.arange(len(corner)) == j, middle, corner) for j in range(len(corner))]
+        return np.array([corner, *sides] if len(corner) > 1 else [corner])
+
     @property
     def widest(self) -> float:
         return float(self.stds(self._extremes()).max())
@@ -247,9 +254,11 @@ class HistogramDensityFit(FunctionFit):
         return self._law(1 - (1 - confidence) / coordinates)
 
     def _law(self, level: float) -> float:
-        """The quantile of |noise| / std at a middle cell's centre or corner, by its characteristic function."""
+        """The quantile of |noise| / std at a middle cell's centre or corner and at the bounds, where the fewest
+        cells count: the largest of them, by characteristic functions.
+        """
         found = 0.0
-        for point in self._extremes():
+        for point in (*self._extremes(), *self._bounds()):
             loads = self._loads(point)
             # Cells at one distance have one load.
             each, times = np.unique(
