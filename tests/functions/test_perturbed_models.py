@@ -412,7 +412,7 @@ def test_no_row_decides_whether_a_minimum_is_certified(loss: Any, epsilon: float
     head = perturbed_head(loss, DenseDesign(table=table, radius=LONGEST), target, noise, None)
     for seed in range(3):
         term = np.random.default_rng(seed).normal(size=2) * noise.term_std
-        assert head(term, float(noise.spacing))[1] <= noise.tolerance
+        assert head(term, float(noise.spacing))[1] <= noise.tolerance / 2  # with room for other rows
     # The noise that covers the error stays far below the one that protects.
     assert noise.output.noise_std < 0.05 * noise.term_std / noise.ridge
 
