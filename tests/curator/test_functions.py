@@ -234,9 +234,15 @@ def test_a_failed_fit_is_one_sentence_after_the_charge(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(training, "solve", failing)
     monkeypatch.setattr(training, "_solved", failing)
+    given: list[Any] = []  # what the fit was given; other holders of it would keep the rows alive
+    fitted = FunctionAssignment.fitted
+    monkeypatch.setattr(
+        FunctionAssignment, "fitted", lambda self, rows: (given.append(rows), fitted(self, rows))[1]
+    )
     with curator() as held:
         with pytest.raises(FitFailed) as caught:
             held.release(ASKS["classifier"], **PAID)
+        assert [dict(rows.rows) for rows in given] == [{}]
         assert held.spent.parameters["epsilon"] == pytest.approx(1)
     problem = caught.value
     assert problem.__cause__ is None
